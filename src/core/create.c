@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/create.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/jsonw.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/tree.h"
+#include "core/gate.h"
+#include "core/layer.h"
+#include "core/probes.h"
+#include "core/repos.h"
+#include "core/spec_file.h"
+#include "core/user.h"
+
+#define LEAST_FREE (256ull << 20)
+#define SPEC_FILE "config.json"
+#define STATE_FILE "state.json"
+#define LOCK_FILE "lock"
+#define TRIES 8
+
+/* A session on its way. */
+struct making {
+	const struct ws_root *root;
+	const struct ws_create_opts *opts;
+	struct ws_session s; /* what is saved in the end */
+	struct ws_json *doc; /* the spec as it was given */
+	struct ws_repos repos;
+	int lock;
+	bool fresh; /* its folder is new, and ours */
+};
+
+static void making_release(struct making *m)
+{
+	ws_repos_release(&m->repos);
+	ws_json_free(m->doc);
+	ws_session_release(&m->s);
+	ws_closep(&m->lock);
+}
+
+/* ---- refusals: nothing is made yet ---- */
+
+/* A session of that name refuses this one, unless it is blocked and to be retried. */
+static int check_new(const struct making *m, struct ws_err *err)
+{
+	WS_AUTO_FREE char *state = ws_format("sessions/%s/" STATE_FILE, m->opts->id);
+	WS_AUTO(ws_session) struct ws_session old = WS_SESSION_INIT;
+	bool blocked;
+
+	if (faccessat(m->root->fd, state, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	blocked = ws_session_open_record(m->root, m->opts->id, &old, err) == 0 &&
+		  !strcmp(old.status, "blocked");
+	if (blocked && m->opts->retry)
+		return 0;
+	err->hint[0] = '\0';
+	ws_fail(err, WS_SESSION_EXISTS, "there is a session '%s' already%s", m->opts->id,
+		blocked ? ", and it is blocked" : "");
+	return blocked ? ws_hint(err, "--retry goes on where it failed") : -1;
+}
+
+static char *spec_path(const struct making *m)
+{
+	if (m->opts->spec)
+		return ws_strdup(m->opts->spec);
+	if (m->opts->bundle)
+		return ws_format("%s/" SPEC_FILE, m->opts->bundle);
+	return ws_format("%s/" SPEC_FILE, m->s.path);
+}
+
+static bool spec_is_ours(const struct making *m)
+{
+	return !m->opts->spec && !m->opts->bundle;
+}
+
+static int read_spec(struct making *m, struct ws_err *err)
+{
+	WS_AUTO_FREE char *path = spec_path(m);
+
+	if (spec_is_ours(m) && faccessat(AT_FDCWD, path, F_OK, 0) < 0 &&
+	    errno == ENOENT) {
+		ws_fail(err, WS_SPEC_INVALID,
+			"session '%s' has no spec: '%s' is not there", m->opts->id, path);
+		return ws_hint(
+			err,
+			"write it there, or name one by --spec or --bundle; wsiso spec "
+			"prints every option");
+	}
+	if (ws_spec_file_read(path, &m->doc, err) < 0 ||
+	    ws_root_spec(m->root, m->doc, ws_spec_file_name(path), false, &m->s.spec,
+			 err) < 0)
+		return -1;
+	return ws_gate(&m->s.spec, err);
+}
+
+static int check_space(const struct making *m, struct ws_err *err)
+{
+	double wanted = m->s.spec.snapshots.min_free_gb * 1e9;
+	uint64_t left;
+
+	if (ws_fs_free(m->root->fd, &left) < 0)
+		return ws_fail_errno(err, "look for free space in '%s'", m->root->path);
+	if (left < LEAST_FREE) {
+		ws_fail(err, WS_DISK_FULL, "only %llu MiB are free where '%s' is",
+			(unsigned long long)(left >> 20), m->root->path);
+		return ws_hint(err, "make room there, or delete sessions");
+	}
+	if ((double)left < wanted)
+		ws_warn("%.1f GB are free where '%s' is, fewer than snapshots.min_free_gb (%g)",
+			(double)left / 1e9, m->root->path,
+			m->s.spec.snapshots.min_free_gb);
+	return 0;
+}
+
+static int describe(struct making *m, struct ws_err *err)
+{
+	WS_AUTO(ws_user) struct ws_user user = { 0 };
+
+	if (ws_user_self(&user, err) < 0)
+		return -1;
+	m->s.version = WS_SESSION_VERSION;
+	m->s.owner = ws_strdup(user.name);
+	m->s.created = ws_clock_wall_ns();
+	m->s.bundle =
+		m->opts->bundle ? ws_realpath(m->opts->bundle) : ws_strdup(m->s.path);
+	if (!m->s.bundle)
+		return ws_fail_errno(err, "find the bundle '%s'", m->opts->bundle);
+	return 0;
+}
+
+static int check(struct making *m, struct ws_err *err)
+{
+	if (ws_session_check_id(m->opts->id, err) < 0)
+		return -1;
+	m->s.id = ws_strdup(m->opts->id);
+	m->s.path = ws_format("%s/sessions/%s", m->root->path, m->opts->id);
+	if (check_new(m, err) < 0 || read_spec(m, err) < 0 || describe(m, err) < 0)
+		return -1;
+	ws_root_sweep(m->root);
+	if (check_space(m, err) < 0 || ws_overlay_check(m->root, &m->s.spec, err) < 0)
+		return -1;
+	return ws_repos_resolve(m->root, &m->s.spec, &m->repos, err);
+}
+
+/* ---- the folder ---- */
+
+static int lock_folder(struct making *m, int sessions, struct ws_err *err)
+{
+	const char *id = m->opts->id;
+	struct stat ours, named;
+
+	if (ws_lock_try(m->lock, true) < 0 && errno == EWOULDBLOCK)
+		return ws_fail(
+			err, WS_SESSION_EXISTS,
+			"session '%s' is being made or used by another call right now",
+			id);
+	if (fstat(m->s.dir, &ours) < 0)
+		return ws_fail_errno(err, "look at '%s'", m->s.path);
+	return fstatat(sessions, id, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+}
+
+/* 1: the folder is ours and locked; 0: it went away meanwhile; -1. */
+static int take_once(struct making *m, int sessions, struct ws_err *err)
+{
+	m->fresh = mkdirat(sessions, m->opts->id, 0700) == 0;
+	if (!m->fresh && errno != EEXIST)
+		return ws_fail_errno(err, "make '%s'", m->s.path);
+	m->s.dir = ws_open_dir(sessions, m->opts->id);
+	m->lock = m->s.dir < 0 ? -1 : ws_lock_open(m->s.dir, LOCK_FILE);
+	if (m->lock < 0 && errno == ENOENT)
+		return 0;
+	if (m->lock < 0) {
+		ws_fail_errno(err, "open '%s'", m->s.path);
+		unlinkat(sessions, m->opts->id,
+			 AT_REMOVEDIR); /* if it is ours, and so empty */
+		return -1;
+	}
+	return lock_folder(m, sessions, err);
+}
+
+/* Of two creates at once one gets the lock; the other's is session-exists. */
+static int take_folder(struct making *m, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int sessions = ws_root_dir(m->root, "sessions", err);
+	int rc = sessions < 0 ? -1 : 0;
+
+	for (int i = 0; i < TRIES && rc == 0; i++) {
+		ws_closep(&m->s.dir);
+		ws_closep(&m->lock);
+		rc = take_once(m, sessions, err);
+	}
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
+		return ws_fail(err, WS_SESSION_BUSY, "'%s' comes and goes", m->s.path);
+	return check_new(m, err);
+}
+
+static bool is_empty_dir(int dir, const char *name)
+{
+	int fd = ws_open_dir(dir, name);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	bool empty = true;
+
+	if (!d) {
+		ws_closep(&fd);
+		return errno == ENOENT;
+	}
+	while (empty && (e = readdir(d)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	closedir(d);
+	return empty;
+}
+
+/*
+ * What a create that was killed, or a blocked one, left. A folder with files in it was
+ * no such: somebody's edits, whose record is lost, are not for us to remove.
+ */
+static int clear_leftovers(struct making *m, struct ws_err *err)
+{
+	static const char *const kept[] = { "upper", "home", "tmp" };
+	static const char *const gone[] = { "upper", "home", "tmp",	    "work",
+					    "execs", "use",  "sandbox.json" };
+
+	if (m->fresh)
+		return 0;
+	for (size_t i = 0; i < WS_ARRAY_SIZE(kept); i++) {
+		if (is_empty_dir(m->s.dir, kept[i]))
+			continue;
+		ws_fail(err, WS_STATE_CORRUPT,
+			"'%s' has no record of a session, but files in '%s'", m->s.path,
+			kept[i]);
+		return ws_hint(err, "save them, then: wsiso delete -f %s", m->opts->id);
+	}
+	for (size_t i = 0; i < WS_ARRAY_SIZE(gone); i++)
+		if (ws_tree_remove(m->s.dir, gone[i], NULL, err) < 0)
+			return -1;
+	return ws_layer_discard_private(m->root, m->opts->id, err);
+}
+
+/* ---- making ---- */
+
+static int make_folder(const struct making *m, const char *name, mode_t mode,
+		       struct ws_err *err)
+{
+	if (mkdirat(m->s.dir, name, 0700) < 0 || fchmodat(m->s.dir, name, mode, 0) < 0)
+		return ws_fail_errno(err, "make '%s/%s'", m->s.path, name);
+	return 0;
+}
+
+/* upper's mode is that of /workspace. */
+static int make_folders(const struct making *m, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int use = -1;
+
+	if (make_folder(m, "upper", 0755, err) < 0 ||
+	    make_folder(m, "work", 0755, err) < 0 ||
+	    make_folder(m, "home", 0700, err) < 0 ||
+	    make_folder(m, "tmp", 01777, err) < 0)
+		return -1;
+	use = ws_lock_open(m->s.dir, "use");
+	return use < 0 ? ws_fail_errno(err, "make '%s/use'", m->s.path) : 0;
+}
+
+/* The stack: each snapshot's layers and over them the session's own. */
+static void keep_repos(struct making *m)
+{
+	m->s.repos = ws_alloc((m->repos.n + 1) * sizeof(*m->s.repos));
+	for (size_t i = 0; i < m->repos.n; i++) {
+		const struct ws_repo *r = &m->repos.v[i];
+
+		ws_strv_extend(&m->s.stack, &r->snapshot.layers);
+		ws_strv_push(&m->s.stack, r->layer);
+		m->s.repos[m->s.nrepos++] = (struct ws_session_repo){
+			.name = ws_strdup(r->spec->name),
+			.path = ws_strdup(r->source.path),
+			.vcs = ws_strdup("git"),
+			.revision = ws_strdup(r->source.revision),
+			.branch = ws_strdup(r->source.branch),
+			.snapshot = ws_strdup(r->snapshot.key),
+			.pool = ws_strdup(r->snapshot.pool),
+		};
+	}
+}
+
+/* The spec stays with the session: as given, or as it stands there already. */
+static int keep_spec(const struct making *m, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO_CLOSE int fd = -1;
+	struct ws_jsonw w;
+
+	if (!spec_is_ours(m)) {
+		ws_jsonw_init(&w, &text, true);
+		ws_jsonw_value(&w, NULL, m->doc);
+		ws_jsonw_done(&w);
+		return ws_write_atomic(m->s.dir, SPEC_FILE, &text, true, err);
+	}
+	fd = ws_open_beneath(m->s.dir, SPEC_FILE, O_RDONLY, 0);
+	if (fd < 0 || fsync(fd) < 0)
+		return ws_fail_errno(err, "keep '%s/" SPEC_FILE "'", m->s.path);
+	return 0;
+}
+
+/* The record is last: until then there is no session, and what is here is swept. */
+static int commit(struct making *m, const char *status, struct ws_err *err)
+{
+	m->s.status = ws_strdup(status);
+	if (keep_spec(m, err) < 0)
+		return -1;
+	ws_session_touch(&m->s);
+	return ws_session_save(&m->s, err);
+}
+
+static int make(struct making *m, struct ws_err *err)
+{
+	if (ws_repos_build(m->root, m->opts->id, &m->repos, err) < 0 ||
+	    make_folders(m, err) < 0)
+		return -1;
+	keep_repos(m);
+	return commit(m, "created", err);
+}
+
+/*
+ * A layer was begun, so somebody may want to know why, and try again: the error stays
+ * ERR's.
+ */
+static int block(struct making *m, const struct ws_err *err)
+{
+	struct ws_err other = WS_ERR_INIT;
+
+	if (ws_layer_discard_private(m->root, m->opts->id, &other) < 0)
+		ws_warn("%s", other.msg);
+	ws_strv_clear(&m->s.stack);
+	ws_freep(&m->s.status);
+	m->s.cause_kind = ws_strdup(ws_kind_name(err->kind));
+	m->s.cause = ws_strdup(err->msg);
+	if (commit(m, "blocked", &other) < 0)
+		ws_warn("the failed session could not be recorded: %s", other.msg);
+	else
+		ws_journal(m->root, "block", m->opts->id, err->msg);
+	return -1;
+}
+
+static void note_created(const struct making *m)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+
+	for (size_t i = 0; i < m->s.nrepos; i++)
+		ws_buf_addf(&text, "%s%s@%.12s", i ? " " : "", m->s.repos[i].name,
+			    m->s.repos[i].revision);
+	ws_journal(m->root, "create", m->opts->id, ws_buf_str(&text));
+}
+
+int ws_create(const struct ws_root *root, const struct ws_create_opts *opts,
+	      struct ws_session *ret, struct ws_err *err)
+{
+	WS_AUTO(making)
+	struct making m = {
+		.root = root, .opts = opts, .s = WS_SESSION_INIT, .lock = -1
+	};
+
+	if (check(&m, err) < 0)
+		return -1;
+	if (take_folder(&m, err) < 0 || clear_leftovers(&m, err) < 0)
+		return -1;
+	if (make(&m, err) < 0)
+		return block(&m, err);
+	note_created(&m);
+	*ret = m.s;
+	m.s = WS_SESSION_INIT;
+	return 0;
+}

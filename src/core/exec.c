@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "core/background.h"
+#include "core/enter.h"
+#include "core/exec_plan.h"
+#include "core/execlog.h"
+#include "core/execrec.h"
+#include "core/gate.h"
+#include "core/relay.h"
+#include "core/sandbox.h"
+#include "core/session.h"
+#include "core/status.h"
+#include "core/supervise.h"
+#include "core/tty.h"
+#include "core/user.h"
+
+#define ENTER_TIMEOUT_MS 10000
+#define RETRY_MS 100
+#define EXEC_ID_BYTES 6
+#define PRUNE_EVERY 16 /* on average; while the command is busy with its start */
+
+struct exec {
+	const struct ws_root *root;
+	const struct ws_exec_opts *opts;
+	struct ws_exec_result *result;
+	struct ws_status status;
+	struct ws_session session;
+	struct ws_user user;
+	struct ws_enter_plan plan;
+	struct ws_sandbox sandbox;
+	struct ws_entered entered;
+	struct ws_receipt receipt;
+	struct ws_execrec record;
+	int record_fd;	   /* -1: it runs without */
+	int in, out, errs; /* ours, for the relays */
+	int log;	   /* with detach: OUT and ERRS write to it */
+	uint64_t room;	   /* what the log still takes */
+	int parent;	   /* pidfd of the caller, with with_parent */
+	int signals;
+};
+
+#define EXEC_INIT                                                               \
+	.status = WS_STATUS_INIT, .session = WS_SESSION_INIT,                   \
+	.plan = WS_ENTER_PLAN_INIT, .sandbox = WS_SANDBOX_INIT,                 \
+	.entered = WS_ENTERED_INIT, .in = -1, .out = -1, .errs = -1, .log = -1, \
+	.parent = -1, .signals = -1, .record_fd = -1
+
+static void exec_release(struct exec *x)
+{
+	ws_closep(&x->in);
+	ws_closep(&x->out);
+	ws_closep(&x->errs);
+	ws_closep(&x->log);
+	ws_closep(&x->parent);
+	ws_closep(&x->signals);
+	ws_closep(&x->record_fd);
+	ws_execrec_release(&x->record);
+	ws_receipt_release(&x->receipt);
+	ws_entered_release(&x->entered);
+	ws_sandbox_release(&x->sandbox);
+	ws_enter_plan_release(&x->plan);
+	ws_user_release(&x->user);
+	ws_session_release(&x->session);
+	ws_status_release(&x->status);
+}
+
+void ws_exec_result_release(struct ws_exec_result *r)
+{
+	ws_freep(&r->exec_id);
+	ws_buf_release(&r->plan);
+}
+
+void ws_exec_refuse(const struct ws_exec_opts *opts, const struct ws_err *err)
+{
+	WS_AUTO(ws_status) struct ws_status status = WS_STATUS_INIT;
+	struct ws_err ignored = WS_ERR_INIT;
+
+	ws_status_open(opts->status_fd, opts->status_file, NULL, &status, &ignored);
+	ws_status_failed(&status, NULL, 125, err);
+}
+
+/* ---- the record ---- */
+
+static void set_state(struct exec *x, const char *state, int status, const char *cause)
+{
+	ws_freep(&x->record.state);
+	ws_freep(&x->record.cause);
+	x->record.state = ws_strdup(state);
+	x->record.cause = ws_strdup(cause);
+	x->record.status = (uint64_t)status;
+}
+
+/* The command is what matters: a record that cannot be written is a warning, once. */
+static void save_record(struct exec *x)
+{
+	struct ws_err err = WS_ERR_INIT;
+
+	if (x->record_fd < 0 || ws_execrec_append(x->record_fd, &x->record, &err) == 0)
+		return;
+	ws_warn("%s", err.msg);
+	ws_closep(&x->record_fd);
+}
+
+/* On a full disk a command may be what makes room again: it runs without a record. */
+static int create_record(struct exec *x, struct ws_err *err)
+{
+	char id[2 * EXEC_ID_BYTES + 1];
+	struct ws_execrec *r = &x->record;
+
+	if (x->opts->exec_id && ws_execrec_check_id(x->opts->exec_id, err) < 0)
+		return -1;
+	ws_text_random(id, EXEC_ID_BYTES);
+	r->version = 1;
+	r->id = ws_strdup(x->opts->exec_id ? x->opts->exec_id : id);
+	r->command = ws_strdup(x->opts->argv.v[0]);
+	r->started = ws_clock_wall_ns();
+	r->tty = x->opts->tty;
+	r->detached = x->opts->detach;
+	x->result->exec_id = ws_strdup(r->id);
+	set_state(x, "starting", 0, "");
+	if (ws_proc_identify(getpid(), &r->supervisor) < 0)
+		return ws_fail_errno(err, "look at /proc");
+	if (ws_execrec_create(&x->session, r, &x->record_fd, err) == 0)
+		return 0;
+	if (err->kind != WS_DISK_FULL)
+		return -1;
+	ws_warn("%s: the command runs without a record", err->msg);
+	return 0;
+}
+
+static void note_running(struct exec *x)
+{
+	set_state(x, "running", 0, "");
+	ws_proc_identify(x->entered.shepherd, &x->record.shepherd);
+	ws_proc_identify(x->entered.command, &x->record.process);
+	save_record(x);
+}
+
+static void note_end(void *arg, const struct ws_outcome *o)
+{
+	struct exec *x = arg;
+	const char *cause = o->lost	   ? "sandbox-lost"
+			    : o->timed_out ? "timeout"
+			    : o->signal	   ? "signal"
+					   : "";
+
+	ws_session_touch(&x->session);
+	x->record.ended = ws_clock_wall_ns();
+	set_state(x, "exited", o->status, cause);
+	save_record(x);
+}
+
+static void note_failure(struct exec *x, const struct ws_err *err)
+{
+	x->record.ended = ws_clock_wall_ns();
+	set_state(x, "failed", x->result->status, ws_kind_name(err->kind));
+	save_record(x);
+}
+
+/* ---- before ---- */
+
+static int check_opts(const struct ws_exec_opts *o, struct ws_err *err)
+{
+	if (o->argv.n == 0) {
+		ws_fail(err, WS_USAGE, "no command");
+		return ws_hint(err, "wsiso exec %s [OPTIONS] [--] COMMAND...", o->id);
+	}
+	if (!o->argv.v[0][0])
+		return ws_fail(err, WS_USAGE, "the command has an empty name");
+	if (o->detach && (o->interactive || o->tty))
+		return ws_fail(err, WS_USAGE,
+			       "--detach excludes --interactive and --tty");
+	return 0;
+}
+
+static int open_session(struct exec *x, struct ws_err *err)
+{
+	struct ws_session *s = &x->session;
+
+	if (ws_session_open(x->root, x->opts->id, s, err) < 0 ||
+	    ws_gate(&s->spec, err) < 0)
+		return -1;
+	if (strcmp(s->status, "blocked") == 0) {
+		ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,
+			s->cause ? s->cause : "its creation failed");
+		return ws_hint(err, "wsiso create %s --retry goes on with it", s->id);
+	}
+	if (ws_user_self(&x->user, err) < 0)
+		return -1;
+	return ws_exec_plan(s, &x->user, x->opts, &x->plan, err);
+}
+
+/*
+ * The pidfd first: a parent that dies after this is seen, one that died before differs.
+ */
+static int watch_parent(struct exec *x, struct ws_err *err)
+{
+	pid_t parent = getppid();
+
+	if (!x->opts->with_parent)
+		return 0;
+	x->parent = parent > 0 ? ws_pidfd_open(parent) : -1;
+	if (x->parent >= 0 && getppid() == parent)
+		return 0;
+	return ws_fail(err, WS_USAGE,
+		       "--with-parent: there is no parent process to be tied to");
+}
+
+static int borrow(int fd, bool write, int *ret, struct ws_err *err)
+{
+	*ret = ws_relay_borrow(fd, write);
+	return *ret < 0 ? ws_fail_errno(err, "use descriptor %d", fd) : 0;
+}
+
+/* A terminal is a keyboard as well; anything else is read only if asked for. */
+static int borrow_input(struct exec *x, struct ws_err *err)
+{
+	struct stat st;
+
+	if (!x->opts->interactive && !(x->opts->tty && isatty(STDIN_FILENO)))
+		return 0;
+	if (fstat(STDIN_FILENO, &st) == 0 && S_ISDIR(st.st_mode))
+		return ws_fail(err, WS_USAGE, "standard input is a folder");
+	return borrow(STDIN_FILENO, false, &x->in, err);
+}
+
+static int open_stdio(struct exec *x, struct ws_err *err)
+{
+	if (borrow_input(x, err) < 0)
+		return -1;
+	if (!x->opts->detach)
+		return borrow(STDOUT_FILENO, true, &x->out, err) < 0 ||
+				       borrow(STDERR_FILENO, true, &x->errs, err) < 0
+			       ? -1
+			       : 0;
+	if (ws_execlog_open(&x->session, x->record.id, &x->log, &x->room, err) < 0)
+		return -1;
+	return borrow(x->log, true, &x->out, err) < 0 ||
+			       borrow(x->log, true, &x->errs, err) < 0
+		       ? -1
+		       : 0;
+}
+
+/* ---- going in ---- */
+
+static int explain(const struct exec *x, struct ws_err *err)
+{
+	if (err->kind == WS_USAGE && err->sys && !x->opts->cwd)
+		return ws_hint(err,
+			       "it is where commands start; --cwd names another folder");
+	return -1;
+}
+
+/* A sandbox may be about to end just as we come: then the next one is ours. */
+static int enter(struct exec *x, struct ws_err *err)
+{
+	uint64_t deadline = ws_clock_mono_ms() + ENTER_TIMEOUT_MS;
+	sigset_t mask;
+
+	for (;;) {
+		uint64_t now;
+
+		ws_sandbox_release(&x->sandbox);
+		x->sandbox = WS_SANDBOX_INIT;
+		if (ws_sandbox_acquire(x->root, &x->session, &x->sandbox, err) < 0)
+			return -1;
+		x->signals = ws_supervise_signals(x->opts->tty, &mask);
+		if (x->signals < 0)
+			return ws_fail_errno(err, "make a signal descriptor");
+		if (ws_enter(&x->sandbox, &x->plan, x->in >= 0, &x->entered,
+			     &x->result->status, err) == 0)
+			return 0;
+		ws_closep(&x->signals);
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		now = ws_clock_mono_ms();
+		if (err->kind != WS_SANDBOX_LOST || err->sys != ESRCH || now >= deadline)
+			return explain(x, err);
+		ws_closep(&x->sandbox.use);
+		/* or somebody inside has killed what came in: then it does not end */
+		ws_pidfd_gone(x->sandbox.pidfd, RETRY_MS);
+	}
+}
+
+/* While the command waits: afterwards a short one may be gone before it was seen. */
+static void read_receipt(void *arg, pid_t command)
+{
+	struct exec *x = arg;
+
+	ws_receipt_release(&x->receipt); /* of another try */
+	if (ws_receipt_read(command, &x->receipt) < 0)
+		ws_warn("read back how process %d is confined: %s", (int)command,
+			strerror(errno));
+}
+
+static int prepare(struct exec *x, struct ws_err *err)
+{
+	const struct ws_exec_opts *o = x->opts;
+
+	if (ws_status_open(o->status_fd, o->status_file, o->pid_file, &x->status, err) <
+		    0 ||
+	    check_opts(o, err) < 0 || watch_parent(x, err) < 0 ||
+	    open_session(x, err) < 0)
+		return -1;
+	if (ws_status_wanted(&x->status)) {
+		x->plan.held = read_receipt;
+		x->plan.held_arg = x;
+	}
+	return 0;
+}
+
+static int start(struct exec *x, struct ws_err *err)
+{
+	ws_session_touch(&x->session);
+	if (create_record(x, err) < 0)
+		return -1;
+	if (open_stdio(x, err) < 0 || enter(x, err) < 0) {
+		note_failure(x, err);
+		return -1;
+	}
+	x->result->pid = x->entered.command;
+	return 0;
+}
+
+/* ---- while it runs, and after ---- */
+
+/* Its name is on the record and with the caller before anything else is done. */
+static void announce(struct exec *x)
+{
+	note_running(x);
+	ws_status_pid(&x->status, x->entered.command);
+	ws_status_started(&x->status, x->record.id, x->entered.command, &x->session,
+			  &x->sandbox, &x->receipt);
+	if (x->record.started % PRUNE_EVERY == 0)
+		ws_execrec_prune(&x->session);
+}
+
+/* Whoever of the tree lives on writes to the log from now on, never to a broken pipe. */
+static void keep_survivors(struct exec *x)
+{
+	struct ws_err err = WS_ERR_INIT;
+
+	if (x->entered.out < 0 && x->entered.errs < 0)
+		return;
+	if (x->log < 0 &&
+	    ws_execlog_open(&x->session, x->record.id, &x->log, &x->room, &err) < 0)
+		ws_warn("%s", err.msg);
+	if (ws_execlog_follow(x->log, x->room, x->entered.out, x->entered.errs) < 0)
+		ws_warn("keep the output of what runs on: %s", strerror(errno));
+}
+
+static void note_lost_output(struct exec *x, const struct ws_outcome *o)
+{
+	if (!o->output_error || x->opts->detach)
+		return;
+	errno = o->output_error;
+	ws_fail_errno(&x->result->late, "pass on the output of '%s'", x->record.command);
+	x->result->late.kind = WS_IO;
+}
+
+static int supervise(struct exec *x, struct ws_err *err)
+{
+	struct ws_supervise sv = {
+		.entered = &x->entered,
+		.sandbox = &x->sandbox,
+		.signals = x->signals,
+		.in = ws_steal_fd(&x->in),
+		.out = ws_steal_fd(&x->out),
+		.errs = ws_steal_fd(&x->errs),
+		.room = x->opts->detach ? &x->room : NULL,
+		.keyboard = -1,
+		.timeout_ms = ws_exec_timeout(&x->session, x->opts),
+		.kill_after_ms = x->opts->kill_after_ms,
+		.parent = x->parent,
+		.on_end = note_end,
+		.arg = x,
+	};
+	struct ws_outcome outcome;
+
+	if (x->opts->tty && isatty(STDIN_FILENO))
+		sv.keyboard = STDIN_FILENO;
+	if (ws_supervise(&sv, &outcome, err) < 0) {
+		x->result->status =
+			128 + SIGKILL; /* its shepherd ends it, now that we go */
+		note_failure(x, err);
+		return -1;
+	}
+	keep_survivors(x);
+	ws_status_exited(&x->status, x->record.id, &outcome, x->record.cause);
+	note_lost_output(x, &outcome);
+	x->result->status = outcome.status;
+	return 0;
+}
+
+/* ---- in the background ---- */
+
+static _Noreturn void detached(struct exec *x, int ready)
+{
+	struct ws_err err = WS_ERR_INIT;
+
+	ws_proc_identify(getpid(), &x->record.supervisor);
+	announce(x);
+	ws_background_enter();
+	close(ready);
+	if (supervise(x, &err) < 0)
+		ws_warn("%s", err.msg);
+	exec_release(x);
+	_exit(0);
+}
+
+/*
+ * The caller gets its prompt back when the one who supervises from now on is on record.
+ */
+static int detach(struct exec *x, struct ws_err *err)
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return ws_fail_errno(err, "make a pipe");
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		detached(x, ends[1]);
+	}
+	close(ends[1]);
+	while (pid > 0 && read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(ends[0]);
+	if (pid < 0)
+		return ws_fail_errno(err, "start a process for the background");
+	x->result->status = 0;
+	return 0;
+}
+
+static int run(struct exec *x, struct ws_err *err)
+{
+	if (prepare(x, err) < 0)
+		return -1;
+	if (x->opts->dry_run) {
+		x->result->status = 0;
+		return ws_exec_dry_run(x->root, &x->session, &x->plan, x->opts->json,
+				       &x->result->plan, err);
+	}
+	if (start(x, err) < 0)
+		return -1;
+	if (x->opts->detach)
+		return detach(x, err);
+	announce(x);
+	return supervise(x, err);
+}
+
+int ws_exec(const struct ws_root *root, const struct ws_exec_opts *opts,
+	    struct ws_exec_result *ret, struct ws_err *err)
+{
+	__attribute__((cleanup(exec_release))) struct exec x = {
+		EXEC_INIT,
+		.root = root,
+		.opts = opts,
+		.result = ret,
+	};
+	int rc;
+
+	ret->status = 125;
+	rc = run(&x, err);
+	if (rc < 0)
+		ws_status_failed(&x.status, x.record.id, ret->status, err);
+	return rc;
+}

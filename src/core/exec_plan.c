@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/exec_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "core/env.h"
+#include "core/tty.h"
+
+#define WORKSPACE "/workspace"
+#define TMPFS_SIZE (1ull << 30)
+#define NRLIMITS 2
+
+/* Without ".", ".." and doubled slashes, as if there were no links. */
+static char *normal_form(const char *path)
+{
+	WS_AUTO_FREE char *copy = ws_strdup(path);
+	WS_AUTO(ws_strv) struct ws_strv parts = WS_STRV_INIT;
+	struct ws_buf out = WS_BUF_INIT;
+	char *save = NULL;
+
+	for (char *p = strtok_r(copy, "/", &save); p; p = strtok_r(NULL, "/", &save)) {
+		if (strcmp(p, "..") == 0 && parts.n > 0)
+			ws_freep(&parts.v[--parts.n]);
+		else if (strcmp(p, ".") != 0 && strcmp(p, "..") != 0)
+			ws_strv_push(&parts, p);
+	}
+	for (size_t i = 0; i < parts.n; i++)
+		ws_buf_addf(&out, "/%s", parts.v[i]);
+	return ws_buf_steal(&out);
+}
+
+char *ws_exec_cwd(const struct ws_session *s, const char *cwd, struct ws_err *err)
+{
+	WS_AUTO_FREE char *base = s->nrepos == 1
+					  ? ws_format(WORKSPACE "/%s", s->repos[0].name)
+					  : ws_strdup(WORKSPACE);
+	WS_AUTO_FREE char *path = NULL;
+	WS_AUTO_FREE char *normal = NULL;
+
+	if (!cwd)
+		return ws_steal_ptr(&base);
+	if (!*cwd) {
+		ws_fail(err, WS_USAGE, "the working folder has an empty name");
+		return NULL;
+	}
+	path = cwd[0] == '/' ? ws_strdup(cwd) : ws_format("%s/%s", base, cwd);
+	normal = normal_form(path);
+	if (ws_text_starts(normal, "/proc/") || ws_text_starts(normal, "/dev/fd")) {
+		ws_fail(err, WS_USAGE, "'%s' is no folder to work in", cwd);
+		ws_hint(err,
+			"what is there belongs to one process, and is another for each");
+		return NULL;
+	}
+	return ws_steal_ptr(&path);
+}
+
+uint64_t ws_exec_timeout(const struct ws_session *s, const struct ws_exec_opts *opts)
+{
+	uint64_t limit = (uint64_t)(s->spec.limits.timeout_s * 1000);
+
+	if (!limit || (opts->timeout_ms && opts->timeout_ms < limit))
+		return opts->timeout_ms;
+	return limit;
+}
+
+/* What cannot be raised is the tighter limit, and stays. */
+static void add_rlimit(struct ws_enter_plan *plan, uint32_t resource, uint64_t value)
+{
+	struct rlimit now;
+
+	if (!value)
+		return;
+	if (getrlimit((enum __rlimit_resource)resource, &now) == 0 &&
+	    now.rlim_max < value)
+		value = now.rlim_max;
+	plan->rlimits[plan->nrlimits++] =
+		(struct ws_rlimit){ .resource = resource, .soft = value, .hard = value };
+}
+
+static void warn_denied(const struct ws_session *s, const struct ws_strv *env)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		WS_AUTO_FREE char *name = ws_strndup(env->v[i], strcspn(env->v[i], "="));
+
+		if (ws_strv_has(&s->spec.sandbox.deny_env_vars, name))
+			ws_warn("variable '%s' is not passed on: the session's spec denies it",
+				name);
+	}
+}
+
+static uint32_t plan_flags(const struct ws_session *s, const struct ws_exec_opts *opts)
+{
+	return (opts->tty ? WS_PLAN_TTY : 0) |
+	       (s->spec.persistent_home ? 0 : WS_PLAN_PRIVATE_HOME) |
+	       (s->spec.session_tmp ? 0 : WS_PLAN_PRIVATE_TMP);
+}
+
+int ws_exec_plan(const struct ws_session *s, const struct ws_user *user,
+		 const struct ws_exec_opts *opts, struct ws_enter_plan *ret,
+		 struct ws_err *err)
+{
+	const struct ws_env_facts facts = {
+		.user = user->name,
+		.home = user->home,
+		.term = opts->tty ? getenv("TERM") : NULL,
+		.tz = getenv("TZ"),
+	};
+	const struct ws_spec_limits *limits = &s->spec.limits;
+
+	ret->cwd = ws_exec_cwd(s, opts->cwd, err);
+	if (!ret->cwd)
+		return -1;
+	ret->home = ws_strdup(user->home);
+	ret->flags = plan_flags(s, opts);
+	ret->kill_after_ms = opts->kill_after_ms < UINT32_MAX
+				     ? (uint32_t)opts->kill_after_ms
+				     : UINT32_MAX;
+	ret->tmpfs_size = limits->tmp_size ? limits->tmp_size : TMPFS_SIZE;
+	if (opts->tty)
+		ret->size = ws_tty_size();
+	ret->rlimits = ws_alloc(NRLIMITS * sizeof(*ret->rlimits));
+	add_rlimit(ret, RLIMIT_FSIZE, limits->file_size_max);
+	add_rlimit(ret, RLIMIT_NOFILE, limits->open_files);
+	ws_strv_extend(&ret->argv, &opts->argv);
+	warn_denied(s, &opts->env);
+	ws_env_build(&s->spec.sandbox, &facts, environ, &opts->env, &ret->env);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/gate.h"
+
+#include <unistd.h>
+
+int ws_gate(const struct ws_spec *spec, struct ws_err *err)
+{
+	if (!spec->enabled) {
+		ws_fail(err, WS_DISABLED, "workspaces are switched off");
+		return ws_hint(err,
+			       "set \"enabled\": true in the session's config.json or in "
+			       "wsiso.json; nothing is ever run on the host instead");
+	}
+	if (geteuid() == 0 && !spec->allow_root) {
+		ws_fail(err, WS_HOST_UNSUPPORTED, "uid 0 may not run sandboxes");
+		return ws_hint(
+			err,
+			"run wsiso as an ordinary user; only in a container that has "
+			"none, set \"allow_root\": true in wsiso.json");
+	}
+	return ws_spec_check_built(spec, err);
+}

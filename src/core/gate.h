@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_GATE_H
+#define WS_CORE_GATE_H
+
+#include "base/err.h"
+#include "core/spec.h"
+
+/*
+ * What create, exec and run ask before anything else: enabled, allow_root, built.
+ * Refusals: disabled, host-unsupported, spec-invalid.
+ */
+int ws_gate(const struct ws_spec *spec, struct ws_err *err);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/layer.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/jsonw.h"
+#include "base/text.h"
+
+#define META_FILE "meta.json"
+#define META_MAX (1u << 16)
+#define PRIVATE_PREFIX "git-"
+#define RANDOM_BYTES 8
+
+static const struct ws_json_field meta_fields[] = {
+	WS_FIELD(ws_layer_meta, version, U64, true),
+	WS_FIELD(ws_layer_meta, kind, STRING, true),
+	WS_FIELD(ws_layer_meta, repo, STRING, false),
+	WS_FIELD(ws_layer_meta, source, STRING, false),
+	WS_FIELD(ws_layer_meta, revision, STRING, false),
+	WS_FIELD(ws_layer_meta, created, U64, false),
+	{ 0 },
+};
+
+void ws_layer_meta_release(struct ws_layer_meta *m)
+{
+	ws_freep(&m->kind);
+	ws_freep(&m->repo);
+	ws_freep(&m->source);
+	ws_freep(&m->revision);
+}
+
+/* ---- publish and load ---- */
+
+static int write_meta(int scratch, const struct ws_layer_meta *meta, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	struct ws_jsonw w;
+
+	ws_jsonw_init(&w, &text, true);
+	ws_jsonw_object(&w, NULL);
+	ws_jsonw_fields(&w, meta_fields, meta);
+	ws_jsonw_end(&w, '}');
+	ws_jsonw_done(&w);
+	return ws_write_atomic(scratch, META_FILE, &text, true, err);
+}
+
+int ws_layer_publish(const struct ws_root *root, const char *scratch, const char *name,
+		     const struct ws_layer_meta *meta, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int tmp = ws_root_dir(root, "tmp", err);
+	WS_AUTO_CLOSE int layers = tmp < 0 ? -1 : ws_root_dir(root, "layers", err);
+	WS_AUTO_CLOSE int dir = layers < 0 ? -1 : ws_open_dir(tmp, scratch);
+
+	if (layers < 0)
+		return -1;
+	if (dir < 0)
+		return ws_fail_errno(err, "open '%s/tmp/%s'", root->path, scratch);
+	if (write_meta(dir, meta, err) < 0)
+		return -1;
+	if (renameat2(tmp, scratch, layers, name, RENAME_NOREPLACE) < 0) {
+		if (errno == EEXIST)
+			return ws_root_discard(root, tmp, scratch, err);
+		return ws_fail_errno(err, "publish layer '%s'", name);
+	}
+	if (fsync(layers) < 0)
+		return ws_fail_errno(err, "sync '%s/layers'", root->path);
+	return 0;
+}
+
+static int fail_missing(const char *name, struct ws_err *err)
+{
+	return ws_fail(err, WS_BASE_MISSING, "layer '%s' is not there", name);
+}
+
+int ws_layer_load(const struct ws_root *root, const char *name, struct ws_layer_meta *ret,
+		  struct ws_err *err)
+{
+	WS_AUTO_FREE char *path = ws_format("layers/%s/" META_FILE, name);
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (ws_read_file(root->fd, path, META_MAX, &text) < 0)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? fail_missing(name, err)
+			       : ws_fail_errno(err, "read '%s'", path);
+	if (ws_json_parse(path, text.data, text.len, &doc, err) < 0) {
+		err->kind = WS_STATE_CORRUPT;
+		return -1;
+	}
+	if (ws_json_int(doc, "version", 0) > WS_LAYER_VERSION)
+		return ws_fail(err, WS_STATE_VERSION,
+			       "layer '%s' was made by a newer wsiso", name);
+	return ws_json_decode(doc, meta_fields, ret, err);
+}
+
+bool ws_layer_exists(const struct ws_root *root, const char *name)
+{
+	WS_AUTO_FREE char *path = ws_format("layers/%s/" META_FILE, name);
+
+	return faccessat(root->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int ws_layer_discard(const struct ws_root *root, const char *name, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int layers = ws_root_dir(root, "layers", err);
+
+	return layers < 0 ? -1 : ws_root_discard(root, layers, name, err);
+}
+
+/* ---- a session's own ---- */
+
+void ws_layer_private_name(const char *id, char ret[WS_LAYER_NAME_MAX])
+{
+	char random[2 * RANDOM_BYTES + 1];
+
+	ws_text_random(random, RANDOM_BYTES);
+	snprintf(ret, WS_LAYER_NAME_MAX, PRIVATE_PREFIX "%.128s-%s", id, random);
+}
+
+bool ws_layer_is_private(const char *name, const char *id)
+{
+	size_t len = strlen(id);
+
+	if (!ws_text_starts(name, PRIVATE_PREFIX))
+		return false;
+	name += strlen(PRIVATE_PREFIX);
+	return !strncmp(name, id, len) && name[len] == '-' &&
+	       strspn(name + len + 1, "0123456789abcdef") == 2 * RANDOM_BYTES &&
+	       strlen(name + len + 1) == 2 * RANDOM_BYTES;
+}
+
+int ws_layer_discard_private(const struct ws_root *root, const char *id,
+			     struct ws_err *err)
+{
+	WS_AUTO_CLOSE int layers = ws_root_dir(root, "layers", err);
+	WS_AUTO(ws_strv) struct ws_strv found = WS_STRV_INIT;
+	int copy = layers < 0 ? -1 : ws_open_dir(layers, ".");
+	const struct dirent *e;
+	DIR *d;
+
+	if (layers < 0)
+		return -1;
+	d = copy < 0 ? NULL : fdopendir(copy);
+	if (!d) {
+		ws_fail_errno(err, "read '%s/layers'", root->path);
+		ws_closep(&copy);
+		return -1;
+	}
+	while ((e = readdir(d)))
+		if (ws_layer_is_private(e->d_name, id))
+			ws_strv_push(&found, e->d_name);
+	closedir(d);
+	for (size_t i = 0; i < found.n; i++)
+		if (ws_root_discard(root, layers, found.v[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- making one ---- */
+
+int ws_layer_mkdir(int dir, const char *path, struct ws_err *err)
+{
+	WS_AUTO_FREE char *copy = ws_strdup(path);
+	char *end = copy;
+
+	while (*end) {
+		char kept;
+
+		end += strcspn(end, "/");
+		kept = *end;
+		*end = '\0';
+		if (mkdirat(dir, copy, 0755) == 0) {
+			if (fchmodat(dir, copy, 0755, 0) < 0)
+				return ws_fail_errno(err, "set the mode of '%s'", copy);
+		} else if (errno != EEXIST) {
+			return ws_fail_errno(err, "make folder '%s'", copy);
+		}
+		*end = kept;
+		end += kept != '\0';
+	}
+	return 0;
+}
+
+int ws_layer_write(int dir, const char *path, const char *text, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int fd =
+		openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0644);
+
+	if (fd < 0 || fchmod(fd, 0644) < 0 || ws_write_all(fd, text, strlen(text)) < 0)
+		return ws_fail_errno(err, "write '%s'", path);
+	/* begins the write only, so that those of several files go together */
+	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	return 0;
+}
+
+int ws_layer_sync(int dir, const char *const *paths, size_t n, struct ws_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		WS_AUTO_CLOSE int fd = ws_open_beneath(dir, paths[i], O_RDONLY, 0);
+
+		if (fd < 0 || fsync(fd) < 0)
+			return ws_fail_errno(err, "sync '%s'", paths[i]);
+	}
+	return 0;
+}

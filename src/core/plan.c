@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/plan.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "init/protocol.h"
+
+#define SMALL_TMPFS (1u << 20)
+#define SHM_SIZE (1u << 30)
+
+/* Of /etc only what programs need to run; nothing here names users, keys or hosts. */
+static const char *const etc_shown[] = {
+	"alternatives",
+	"ca-certificates",
+	"ca-certificates.conf",
+	"bash.bashrc",
+	"debian_version",
+	"fonts",
+	"gai.conf",
+	"inputrc",
+	"java-17-openjdk",
+	"java-21-openjdk",
+	"ld.so.cache",
+	"ld.so.conf",
+	"ld.so.conf.d",
+	"locale.alias",
+	"localtime",
+	"magic",
+	"magic.mime",
+	"mime.types",
+	"nanorc",
+	"networks",
+	"os-release",
+	"pki",
+	"profile",
+	"profile.d",
+	"protocols",
+	"python3",
+	"python3.11",
+	"python3.13",
+	"rpc",
+	"services",
+	"shells",
+	"skel",
+	"ssl",
+	"terminfo",
+	"timezone",
+	"vim",
+	"xattr.conf",
+};
+
+/* Device nodes bwrap binds one by one: a read-only /dev does not cover them. */
+static const char *const dev_writable[] = {
+	"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
+	"/dev/urandom", "/dev/tty",  "/dev/pts",  "/dev/shm",
+};
+
+static void mount_release(struct ws_mount *m)
+{
+	ws_freep(&m->source);
+	ws_freep(&m->target);
+	ws_freep(&m->work);
+	ws_freep(&m->data);
+	ws_strv_release(&m->lowers);
+}
+
+void ws_plan_release(struct ws_plan *p)
+{
+	for (size_t i = 0; i < p->nmounts; i++)
+		mount_release(&p->mounts[i]);
+	ws_freep(&p->mounts);
+	ws_freep(&p->hostname);
+	ws_strv_release(&p->writable);
+}
+
+void ws_host_release(struct ws_host *h)
+{
+	for (size_t i = 0; i < h->ndirs; i++) {
+		ws_freep(&h->dirs[i].name);
+		ws_freep(&h->dirs[i].link);
+	}
+	ws_freep(&h->dirs);
+	ws_freep(&h->hostname);
+	ws_freep(&h->resolv_conf);
+	ws_freep(&h->user);
+	ws_freep(&h->group);
+	ws_freep(&h->home);
+}
+
+static struct ws_mount *add(struct ws_plan *p, enum ws_mount_kind kind,
+			    const char *source, const char *target)
+{
+	struct ws_mount *m;
+
+	p->mounts = ws_grow(p->mounts, p->nmounts + 1, sizeof(*p->mounts));
+	m = &p->mounts[p->nmounts++];
+	*m = (struct ws_mount){ .kind = kind,
+				.source = ws_strdup(source),
+				.target = ws_strdup(target) };
+	return m;
+}
+
+static void add_tmpfs(struct ws_plan *p, const char *target, unsigned mode, uint64_t size)
+{
+	struct ws_mount *m = add(p, WS_MOUNT_TMPFS, NULL, target);
+
+	m->mode = mode;
+	m->size = size;
+}
+
+static void add_data(struct ws_plan *p, const char *target, const char *data)
+{
+	add(p, WS_MOUNT_DATA, NULL, target)->data = ws_strdup(data);
+}
+
+static void plan_system(struct ws_plan *p, const struct ws_host *host)
+{
+	add(p, WS_MOUNT_RO_BIND, "/usr", "/usr");
+	for (size_t i = 0; i < host->ndirs; i++) {
+		const struct ws_host_dir *d = &host->dirs[i];
+		WS_AUTO_FREE char *path = ws_format("/%s", d->name);
+
+		if (d->link)
+			add(p, WS_MOUNT_SYMLINK, d->link, path);
+		else
+			add(p, WS_MOUNT_RO_BIND, path, path);
+	}
+}
+
+static void plan_kernel(struct ws_plan *p, const struct ws_host *host, uint64_t shm_size)
+{
+	add(p, WS_MOUNT_PROC, NULL, "/proc");
+	ws_strv_push(&p->writable, "/proc");
+	/* They list the keyrings of the uid, those of the host's processes too. */
+	add_data(p, "/proc/keys", "");
+	add_data(p, "/proc/key-users", "");
+	if (host->uid == 0) /* sysctls ask for kuid 0, not for a capability */
+		add(p, WS_MOUNT_RO_BIND, "/proc/sys", "/proc/sys");
+	add(p, WS_MOUNT_DEV, NULL, "/dev");
+	add_tmpfs(p, "/dev/shm", 01777, shm_size ? shm_size : SHM_SIZE);
+	add(p, WS_MOUNT_REMOUNT_RO, NULL, "/dev");
+	for (size_t i = 0; i < WS_ARRAY_SIZE(dev_writable); i++)
+		ws_strv_push(&p->writable, dev_writable[i]);
+}
+
+/* The caller's entry alone, and nobody, who owns what is not mapped. */
+static void plan_accounts(struct ws_plan *p, const struct ws_host *h)
+{
+	WS_AUTO(ws_buf) struct ws_buf passwd = WS_BUF_INIT;
+	WS_AUTO(ws_buf) struct ws_buf group = WS_BUF_INIT;
+
+	if (h->uid != 0)
+		ws_buf_addstr(&passwd, "root:x:0:0:root:/root:/usr/sbin/nologin\n");
+	ws_buf_addf(&passwd, "%s:x:%u:%u::%s:/bin/bash\n", h->user, (unsigned)h->uid,
+		    (unsigned)h->gid, h->home);
+	ws_buf_addstr(&passwd,
+		      "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+	if (h->gid != 0)
+		ws_buf_addstr(&group, "root:x:0:\n");
+	ws_buf_addf(&group, "%s:x:%u:\n", h->group, (unsigned)h->gid);
+	ws_buf_addstr(&group, "nogroup:x:65534:\n");
+	add_data(p, "/etc/passwd", passwd.data);
+	add_data(p, "/etc/group", group.data);
+}
+
+static void plan_etc(struct ws_plan *p, const struct ws_host *host)
+{
+	const char *name = p->hostname ? p->hostname : host->hostname;
+	WS_AUTO_FREE char *hosts = ws_format(
+		"127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+		name);
+	WS_AUTO_FREE char *hostname = ws_format("%s\n", name);
+
+	add(p, WS_MOUNT_DIR, NULL, "/etc");
+	for (size_t i = 0; i < WS_ARRAY_SIZE(etc_shown); i++) {
+		WS_AUTO_FREE char *path = ws_format("/etc/%s", etc_shown[i]);
+
+		add(p, WS_MOUNT_RO_BIND_TRY, path, path);
+	}
+	plan_accounts(p, host);
+	add_data(
+		p, "/etc/nsswitch.conf",
+		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+		"protocols: files\nservices: files\nethers: files\nrpc: files\n");
+	add_data(p, "/etc/hosts", hosts);
+	add_data(p, "/etc/hostname", hostname);
+	if (!(p->nsflags & CLONE_NEWNET) && host->resolv_conf)
+		add(p, WS_MOUNT_RO_BIND_TRY, host->resolv_conf, "/etc/resolv.conf");
+}
+
+/*
+ * A payload that could rename /run/wsiso would choose what the next enter runs: read-only
+ * it must be.
+ */
+static void plan_run(struct ws_plan *p, const struct ws_plan_source *src)
+{
+	add_tmpfs(p, "/run", 0755, SMALL_TMPFS);
+	add(p, WS_MOUNT_RO_BIND, src->init, WS_INIT_PATH);
+	for (size_t i = 0; i < src->repos.n; i++) {
+		WS_AUTO_FREE char *from =
+			ws_format("%s/pools/%s/objects", src->root, src->pools.v[i]);
+		WS_AUTO_FREE char *to =
+			ws_format("/run/wsiso/objects/%s", src->repos.v[i]);
+
+		add(p, WS_MOUNT_RO_BIND, from, to);
+	}
+	add(p, WS_MOUNT_REMOUNT_RO, NULL, "/run");
+}
+
+/* Kept for the session, or an empty mount point for each command's own tmpfs. */
+static void plan_kept(struct ws_plan *p, const char *folder, bool kept, const char *name,
+		      const char *target)
+{
+	WS_AUTO_FREE char *from = ws_format("%s/%s", folder, name);
+
+	if (!kept) {
+		add(p, WS_MOUNT_DIR, NULL, target);
+		return;
+	}
+	add(p, WS_MOUNT_BIND, from, target);
+	ws_strv_push(&p->writable, target);
+}
+
+static void plan_workspace(struct ws_plan *p, const struct ws_plan_source *src)
+{
+	WS_AUTO_FREE char *upper = ws_format("%s/upper", src->folder);
+	struct ws_mount *m;
+
+	ws_strv_push(&p->writable, "/workspace");
+	if (src->stack->n == 0) {
+		add(p, WS_MOUNT_BIND, upper, "/workspace");
+		return;
+	}
+	m = add(p, WS_MOUNT_OVERLAY, upper, "/workspace");
+	m->work = ws_format("%s/work", src->folder);
+	for (size_t i = 0; i < src->stack->n; i++)
+		ws_strv_addf(&m->lowers, "%s/layers/%s/root", src->root,
+			     src->stack->v[i]);
+}
+
+static uint64_t namespaces(const struct ws_spec_sandbox *sb)
+{
+	uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+
+	if (sb->unshare_net)
+		flags |= CLONE_NEWNET;
+	if (sb->unshare_uts || sb->hostname)
+		flags |= CLONE_NEWUTS;
+	if (sb->unshare_cgroup)
+		flags |= CLONE_NEWCGROUP;
+	return flags;
+}
+
+void ws_plan_make(const struct ws_plan_source *src, const struct ws_host *host,
+		  struct ws_plan *ret)
+{
+	const struct ws_spec *spec = src->spec;
+
+	*ret = WS_PLAN_INIT;
+	ret->nsflags = namespaces(&spec->sandbox);
+	ret->hostname = ws_strdup(spec->sandbox.hostname);
+	plan_system(ret, host);
+	plan_kernel(ret, host, spec->limits.tmp_size);
+	plan_etc(ret, host);
+	plan_run(ret, src);
+	add(ret, WS_MOUNT_DIR, NULL, "/var");
+	add(ret, WS_MOUNT_SYMLINK, "../tmp", "/var/tmp");
+	add(ret, WS_MOUNT_SYMLINK, "../run", "/var/run");
+	plan_kept(ret, src->folder, spec->session_tmp, "tmp", "/tmp");
+	plan_kept(ret, src->folder, spec->persistent_home, "home", host->home);
+	plan_workspace(ret, src);
+	add(ret, WS_MOUNT_REMOUNT_RO, NULL, "/");
+}

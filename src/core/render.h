@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_RENDER_H
+#define WS_CORE_RENDER_H
+
+#include "base/strv.h"
+#include "core/plan.h"
+
+/*
+ * A plan in bwrap's words: pure. What bwrap reads from descriptors has the number
+ * FIRST_FD + n, n being its place in DATA, where the bytes are added.
+ */
+void ws_render_bwrap(const struct ws_plan *plan, int first_fd, struct ws_strv *args,
+		     struct ws_strv *data);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_REPOS_H
+#define WS_CORE_REPOS_H
+
+#include "base/err.h"
+#include "core/root.h"
+#include "core/snapshot.h"
+#include "core/spec.h"
+#include "core/vcs_git.h"
+
+/* The repos of a session that is being made, worked on side by side. */
+struct ws_repo {
+	const struct ws_spec_repo *spec; /* the spec's */
+	struct ws_git_source source;
+	struct ws_snapshot snapshot;
+	char *layer; /* the session's own */
+};
+
+struct ws_repos {
+	struct ws_repo *v;
+	size_t n;
+};
+
+void ws_repos_release(struct ws_repos *repos);
+/*
+ * What each of them is to be: repo-unusable with the reason, before anything is made.
+ * Refuses a repo whose tree and the state folder overlap, or with a mount below it;
+ * and, if project setup is on, one whose commit has the setup script (setup-failed).
+ */
+int ws_repos_resolve(const struct ws_root *root, const struct ws_spec *spec,
+		     struct ws_repos *ret, struct ws_err *err);
+/* Snapshots, made or shared, and the layers of session ID. */
+int ws_repos_build(const struct ws_root *root, const char *id, struct ws_repos *repos,
+		   struct ws_err *err);
+
+#endif

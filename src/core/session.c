@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/session.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/jsonw.h"
+#include "base/lock.h"
+
+#define ID_MAX 128
+#define STATE_FILE "state.json"
+#define SPEC_FILE "config.json"
+#define LOCK_FILE "lock"
+#define USED_FILE "used"
+#define STATE_MAX (4u << 20)
+#define MUTEX_TIMEOUT_MS 15000
+
+static const struct ws_json_field session_fields[] = {
+	WS_FIELD(ws_session, version, U64, true),
+	WS_FIELD(ws_session, status, STRING, true),
+	WS_FIELD(ws_session, cause_kind, STRING, false),
+	WS_FIELD(ws_session, cause, STRING, false),
+	WS_FIELD(ws_session, created, U64, true),
+	WS_FIELD(ws_session, owner, STRING, false),
+	WS_FIELD(ws_session, bundle, STRING, false),
+	WS_FIELD(ws_session, parent, STRING, false),
+	WS_FIELD(ws_session, network, STRING, false),
+	WS_FIELD(ws_session, hold, STRING, false),
+	WS_FIELD(ws_session, stack, STRV, false),
+	{ 0 },
+};
+
+static const struct ws_json_field repo_fields[] = {
+	WS_FIELD(ws_session_repo, name, STRING, true),
+	WS_FIELD(ws_session_repo, path, STRING, true),
+	WS_FIELD(ws_session_repo, vcs, STRING, true),
+	WS_FIELD(ws_session_repo, revision, STRING, false),
+	WS_FIELD(ws_session_repo, branch, STRING, false),
+	WS_FIELD(ws_session_repo, snapshot, STRING, false),
+	WS_FIELD(ws_session_repo, pool, STRING, false),
+	{ 0 },
+};
+
+int ws_session_check_id(const char *id, struct ws_err *err)
+{
+	size_t len = id ? strlen(id) : 0;
+	bool good = len > 0 && len <= ID_MAX && isalnum((unsigned char)id[0]);
+
+	for (size_t i = 0; good && i < len; i++)
+		good = isalnum((unsigned char)id[i]) || strchr("_.-", id[i]);
+	if (good)
+		return 0;
+	ws_fail(err, WS_USAGE, "'%.140s' is no session id", id ? id : "");
+	return ws_hint(
+		err,
+		"an id is a letter or digit, then up to 127 letters, digits, '_', '.' "
+		"or '-'");
+}
+
+static void repo_release(struct ws_session_repo *r)
+{
+	ws_freep(&r->name);
+	ws_freep(&r->path);
+	ws_freep(&r->vcs);
+	ws_freep(&r->revision);
+	ws_freep(&r->branch);
+	ws_freep(&r->snapshot);
+	ws_freep(&r->pool);
+}
+
+void ws_session_release(struct ws_session *s)
+{
+	for (size_t i = 0; i < s->nrepos; i++)
+		repo_release(&s->repos[i]);
+	ws_freep(&s->repos);
+	ws_strv_release(&s->stack);
+	ws_spec_release(&s->spec);
+	ws_closep(&s->dir);
+	ws_freep(&s->id);
+	ws_freep(&s->path);
+	ws_freep(&s->status);
+	ws_freep(&s->cause_kind);
+	ws_freep(&s->cause);
+	ws_freep(&s->owner);
+	ws_freep(&s->bundle);
+	ws_freep(&s->parent);
+	ws_freep(&s->network);
+	ws_freep(&s->hold);
+}
+
+static int missing(const char *id, struct ws_err *err)
+{
+	ws_fail(err, WS_SESSION_MISSING, "there is no session '%s'", id);
+	return ws_hint(err, "wsiso list shows the sessions, wsiso create makes one");
+}
+
+static int open_dir(const struct ws_root *root, const char *id, struct ws_err *err)
+{
+	WS_AUTO_FREE char *below = ws_format("sessions/%s", id);
+	int fd = ws_open_dir(root->fd, below);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+		return missing(id, err);
+	return ws_fail_errno(err, "open session '%s'", id);
+}
+
+static int decode_repos(const struct ws_json *doc, struct ws_session *s,
+			struct ws_err *err)
+{
+	const struct ws_json *list = ws_json_get(doc, "repos");
+
+	if (!list || list->type != WS_JSON_ARRAY)
+		return 0;
+	for (const struct ws_json *r = list->child; r; r = r->next) {
+		s->repos = ws_grow(s->repos, s->nrepos + 1, sizeof(*s->repos));
+		s->repos[s->nrepos] = (struct ws_session_repo){ 0 };
+		s->nrepos++;
+		if (ws_json_decode(r, repo_fields, &s->repos[s->nrepos - 1], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Names in the record become paths: they may name nothing but an entry. */
+static int check_names(const struct ws_session *s, struct ws_err *err)
+{
+	for (size_t i = 0; i < s->stack.n; i++)
+		if (!s->stack.v[i][0] || s->stack.v[i][0] == '.' ||
+		    strchr(s->stack.v[i], '/'))
+			return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'",
+				       s->stack.v[i]);
+	for (size_t i = 0; i < s->nrepos; i++) {
+		const char *pool = s->repos[i].pool;
+
+		if (pool && (pool[0] == '.' || strchr(pool, '/')))
+			return ws_fail(err, WS_STATE_CORRUPT, "bad pool name '%s'", pool);
+	}
+	return 0;
+}
+
+static int read_state(struct ws_session *s, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (ws_read_file(s->dir, STATE_FILE, STATE_MAX, &text) < 0)
+		return errno == ENOENT
+			       ? missing(s->id, err)
+			       : ws_fail_errno(err, "read the record of session '%s'",
+					       s->id);
+	if (ws_json_parse(STATE_FILE, text.data, text.len, &doc, err) < 0) {
+		err->kind = WS_STATE_CORRUPT;
+		return ws_fail_within(err, "session '%s'", s->id);
+	}
+	if (ws_json_int(doc, "version", 0) > WS_SESSION_VERSION)
+		return ws_fail(err, WS_STATE_VERSION,
+			       "session '%s' was made by a newer wsiso", s->id);
+	if (ws_json_decode(doc, session_fields, s, err) < 0 ||
+	    decode_repos(doc, s, err) < 0 || check_names(s, err) < 0)
+		return ws_fail_within(err, "session '%s'", s->id);
+	return 0;
+}
+
+static int read_spec(const struct ws_root *root, struct ws_session *s, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (ws_read_file(s->dir, SPEC_FILE, WS_JSON_MAX_SIZE, &text) < 0) {
+		ws_fail_errno(err, "read '%s/" SPEC_FILE "'", s->path);
+		err->kind = WS_STATE_CORRUPT;
+		return -1;
+	}
+	if (ws_json_parse(SPEC_FILE, text.data, text.len, &doc, err) < 0)
+		return -1;
+	if (ws_root_spec(root, doc, SPEC_FILE, false, &s->spec, err) < 0)
+		return -1;
+	if (s->network)
+		s->spec.sandbox.unshare_net = strcmp(s->network, "share") != 0;
+	return 0;
+}
+
+int ws_session_open_record(const struct ws_root *root, const char *id,
+			   struct ws_session *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+
+	if (ws_session_check_id(id, err) < 0)
+		return -1;
+	s.id = ws_strdup(id);
+	s.path = ws_format("%s/sessions/%s", root->path, id);
+	s.dir = open_dir(root, id, err);
+	if (s.dir < 0 || read_state(&s, err) < 0)
+		return -1;
+	*ret = s;
+	s = WS_SESSION_INIT;
+	return 0;
+}
+
+int ws_session_open(const struct ws_root *root, const char *id, struct ws_session *ret,
+		    struct ws_err *err)
+{
+	if (ws_session_open_record(root, id, ret, err) < 0)
+		return -1;
+	if (read_spec(root, ret, err) == 0)
+		return 0;
+	ws_session_release(ret);
+	*ret = WS_SESSION_INIT;
+	return -1;
+}
+
+int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int *ret_lock,
+		    struct ws_err *err)
+{
+	WS_AUTO_FREE char *below = ws_format("sessions/%s", s->id);
+	WS_AUTO_CLOSE int fd = ws_lock_open(s->dir, LOCK_FILE);
+	struct stat ours, named;
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? missing(s->id, err)
+			       : ws_fail_errno(err, "open the lock of session '%s'",
+					       s->id);
+	if (ws_lock_wait(fd, true, MUTEX_TIMEOUT_MS, s->id, err) < 0)
+		return -1;
+	if (fstat(s->dir, &ours) < 0)
+		return ws_fail_errno(err, "look at session '%s'", s->id);
+	if (fstatat(root->fd, below, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    named.st_ino != ours.st_ino || named.st_dev != ours.st_dev)
+		return missing(s->id, err);
+	*ret_lock = ws_steal_fd(&fd);
+	return 0;
+}
+
+int ws_session_save(const struct ws_session *s, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	struct ws_jsonw w;
+
+	ws_jsonw_init(&w, &text, true);
+	ws_jsonw_object(&w, NULL);
+	ws_jsonw_fields(&w, session_fields, s);
+	ws_jsonw_array(&w, "repos");
+	for (size_t i = 0; i < s->nrepos; i++) {
+		ws_jsonw_object(&w, NULL);
+		ws_jsonw_fields(&w, repo_fields, &s->repos[i]);
+		ws_jsonw_end(&w, '}');
+	}
+	ws_jsonw_end(&w, ']');
+	ws_jsonw_end(&w, '}');
+	ws_jsonw_done(&w);
+	return ws_write_atomic(s->dir, STATE_FILE, &text, true, err);
+}
+
+void ws_session_touch(const struct ws_session *s)
+{
+	WS_AUTO_CLOSE int fd = -1;
+
+	if (utimensat(s->dir, USED_FILE, NULL, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    errno != ENOENT)
+		return;
+	fd = openat(s->dir, USED_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+uint64_t ws_session_last_use(const struct ws_session *s)
+{
+	struct stat st;
+
+	if (fstatat(s->dir, USED_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return s->created;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int ws_session_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int fd = ws_open_dir(root->fd, "sessions");
+	DIR *d;
+	const struct dirent *e;
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? 0
+			       : ws_fail_errno(err, "open '%s/sessions'", root->path);
+	d = fdopendir(fd);
+	if (!d)
+		return ws_fail_errno(err, "read '%s/sessions'", root->path);
+	fd = -1; /* closedir's */
+	while ((e = readdir(d))) {
+		WS_AUTO_FREE char *state = ws_format("%s/" STATE_FILE, e->d_name);
+
+		if (e->d_name[0] != '.' &&
+		    faccessat(dirfd(d), state, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			ws_strv_push(ret, e->d_name);
+	}
+	closedir(d);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+	return 0;
+}

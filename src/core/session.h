@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_SESSION_H
+#define WS_CORE_SESSION_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "core/root.h"
+#include "core/spec.h"
+
+#define WS_SESSION_VERSION 1
+
+/* What create found out about one repo and keeps for good. */
+struct ws_session_repo {
+	char *name;	/* it appears at /workspace/NAME */
+	char *path;	/* on the host, resolved */
+	char *vcs;	/* "git" */
+	char *revision; /* full commit id */
+	char *branch;	/* or NULL: detached */
+	char *snapshot; /* key of its manifest */
+	char *pool;	/* "KEY.git" below pools/, whose objects appear inside */
+};
+
+/* A session as its folder keeps it. */
+struct ws_session {
+	char *id;
+	int dir;    /* sessions/ID */
+	char *path; /* absolute path of it, for bwrap's arguments */
+	struct ws_spec spec;
+	uint64_t version;
+	char *status;		  /* "created" or "blocked" */
+	char *cause_kind, *cause; /* when blocked */
+	uint64_t created;	  /* ns since 1970 */
+	char *owner;		  /* user name of who made it */
+	char *bundle;		  /* where config.json came from */
+	char *parent;		  /* or NULL */
+	char *network; /* "share" or "isolate" as update set it; NULL: the spec's */
+	char *hold;    /* why gc leaves it alone; NULL: it does not */
+	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
+	struct ws_session_repo *repos;
+	size_t nrepos;
+};
+
+#define WS_SESSION_INIT ((struct ws_session){ .dir = -1 })
+
+/* usage error unless ID is [A-Za-z0-9][A-Za-z0-9_.-]{0,127} */
+int ws_session_check_id(const char *id, struct ws_err *err);
+/*
+ * Reads state.json and config.json. session-missing, state-corrupt, state-version; a
+ * tombstone: session-expired.
+ */
+int ws_session_open(const struct ws_root *root, const char *id, struct ws_session *ret,
+		    struct ws_err *err);
+/* The same without the spec: for what must work whatever config.json says now. */
+int ws_session_open_record(const struct ws_root *root, const char *id,
+			   struct ws_session *ret, struct ws_err *err);
+void ws_session_release(struct ws_session *s);
+/*
+ * Takes the session's mutex (bounded wait), and makes sure that the session is still the
+ * one in the root (a delete may have taken it). *ret_lock is the caller's; closing it
+ * unlocks, unless it was inherited.
+ */
+int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int *ret_lock,
+		    struct ws_err *err);
+/* Writes state.json (and only that), synced. The commit point of create. */
+int ws_session_save(const struct ws_session *s, struct ws_err *err);
+/* Records use: a time stamp on a file that only wsiso can write. */
+void ws_session_touch(const struct ws_session *s);
+/* ns since 1970 of the last use. */
+uint64_t ws_session_last_use(const struct ws_session *s);
+/* Ids of everything in sessions/ that has a state.json, sorted. */
+int ws_session_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_SNAPSHOT_H
+#define WS_CORE_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "core/root.h"
+
+#define WS_SNAPSHOT_VERSION 1
+
+/*
+ * A snapshot: the manifest snapshots/KEY.json, (repo, revision, name) to an ordered
+ * list of layers, shared by all sessions at that revision. Single flight: KEY.lock.
+ */
+struct ws_snapshot {
+	uint64_t version;
+	bool building; /* a plan: whoever wrote it has not published the layers yet */
+	char *key;
+	char *repo; /* resolved path of the host's repo */
+	char *name; /* below /workspace */
+	char *vcs;
+	char *revision;
+	char *pool;	       /* "KEY.git" */
+	struct ws_strv layers; /* bottom to top */
+	uint64_t created;
+};
+
+void ws_snapshot_release(struct ws_snapshot *s);
+/*
+ * 1 and RET filled, or 0 if there is none (or its layers are gone: it is made anew), or
+ * -1.
+ */
+int ws_snapshot_load(const struct ws_root *root, const char *key, struct ws_snapshot *ret,
+		     struct ws_err *err);
+/* Synced, unless it is only a plan. */
+int ws_snapshot_save(const struct ws_root *root, const struct ws_snapshot *s,
+		     struct ws_err *err);
+/* Takes the lock of KEY exclusively, which may last as long as a build. -1 with ERR. */
+int ws_snapshot_lock(const struct ws_root *root, const char *key, struct ws_err *err);
+/* Removes the layers of a plan whose maker died. The lock is held. */
+int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err *err);
+
+#endif

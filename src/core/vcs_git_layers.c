@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/lock.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "core/layer.h"
+#include "core/vcs_git.h"
+
+#define KEY_LEN 32 /* digits of a SHA-256 */
+#define POOL_TIMEOUT_MS 3600000
+#define BASE_TIMEOUT_MS 3600000
+#define SCRATCH_NAME_MAX 64
+#define STAMP_MAX 256
+#define ZERO_ID "0000000000000000000000000000000000000000"
+
+/* Names that are derived from what the helper found. */
+struct keys {
+	char pool[KEY_LEN + 5]; /* "KEY.git" */
+	char snapshot[KEY_LEN + 1];
+};
+
+/*
+ * A pool belongs to one git dir: a new one at the old path has another inode. A
+ * snapshot is what a commit looks like as files under one name.
+ */
+static int make_keys(const struct ws_spec_repo *repo, const struct ws_git_source *g,
+		     struct keys *ret, struct ws_err *err)
+{
+	char hex[WS_SHA256_HEX], inode[32];
+	struct ws_sha256 sum;
+	struct stat st;
+
+	if (stat(g->common, &st) < 0)
+		return ws_fail_errno(err, "look at '%s'", g->common);
+	snprintf(inode, sizeof(inode), "%llu", (unsigned long long)st.st_ino);
+	ws_sha256_init(&sum);
+	ws_sha256_field(&sum, "git pool 1");
+	ws_sha256_field(&sum, g->common);
+	ws_sha256_field(&sum, inode);
+	ws_sha256_hex(&sum, hex);
+	snprintf(ret->pool, sizeof(ret->pool), "%.*s.git", KEY_LEN, hex);
+
+	ws_sha256_init(&sum);
+	ws_sha256_field(&sum, "git snapshot 1");
+	ws_sha256_field(&sum, ret->pool);
+	ws_sha256_field(&sum, g->revision);
+	ws_sha256_field(&sum, repo->name);
+	ws_sha256_field(&sum, g->checkout);
+	ws_sha256_field(&sum, g->attributes ? g->attributes : "");
+	ws_sha256_hex(&sum, hex);
+	snprintf(ret->snapshot, sizeof(ret->snapshot), "%.*s", KEY_LEN, hex);
+	return 0;
+}
+
+/* ---- the pool ---- */
+
+/* Has it all objects that the repository had when it was resolved? */
+static bool pool_is_current(int pools, const char *pool, const struct ws_git_source *g)
+{
+	WS_AUTO_FREE char *path = ws_format("%s/stamp", pool);
+	WS_AUTO(ws_buf) struct ws_buf stamp = WS_BUF_INIT;
+
+	return g->stamp && ws_read_file(pools, path, STAMP_MAX, &stamp) == 0 &&
+	       !strcmp(ws_buf_str(&stamp), g->stamp);
+}
+
+static int refresh_pool(const struct ws_root *root, const char *pool,
+			const struct ws_git_source *g, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int pools = ws_root_dir(root, "pools", err);
+	WS_AUTO_FREE char *lock_name = ws_format("%.*s.lock", KEY_LEN, pool);
+	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
+	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
+	WS_AUTO_CLOSE int lock = -1;
+
+	if (pools < 0)
+		return -1;
+	if (pool_is_current(pools, pool, g))
+		return 0;
+	lock = ws_lock_open(pools, lock_name);
+	if (lock < 0)
+		return ws_fail_errno(err, "open the lock of pool '%s'", pool);
+	if (ws_lock_wait(lock, true, POOL_TIMEOUT_MS, "the object pool", err) < 0)
+		return -1;
+	if (pool_is_current(pools, pool, g))
+		return 0;
+	ws_strv_add(&argv, "pool", "--pool", NULL);
+	ws_strv_addf(&argv, "%s/pools/%s", root->path, pool);
+	ws_strv_extend(&argv, &g->stores);
+	return ws_git_ask(&argv, &lock, 1, POOL_TIMEOUT_MS, &answer, err);
+}
+
+/* ---- base and git layer ---- */
+
+/* Two layers that are built in one pass: an index is right for these very files only. */
+struct build {
+	const struct ws_root *root;
+	const struct ws_spec_repo *repo;
+	const struct ws_git_source *g;
+	const char *pool;
+	int lock; /* of the snapshot */
+	char base[SCRATCH_NAME_MAX], git[SCRATCH_NAME_MAX];
+	int base_fd, git_fd;
+};
+
+static void build_release(struct build *b)
+{
+	ws_closep(&b->base_fd);
+	ws_closep(&b->git_fd);
+}
+
+/* What a git dir has besides the index. HEAD is the session's own, put over this one. */
+static int lay_out_git(const struct build *b, const char *git, struct ws_err *err)
+{
+	static const char *const folders[] = { "objects/info", "objects/pack",
+					       "refs/heads",   "refs/tags",
+					       "info",	       "hooks" };
+	WS_AUTO_FREE char *head = ws_format("%s\n", b->g->revision);
+	const char *files[][2] = {
+		{ "HEAD", head },
+		{ "config", b->g->checkout },
+		{ "info/attributes", b->g->attributes },
+	};
+
+	for (size_t i = 0; i < WS_ARRAY_SIZE(folders); i++) {
+		WS_AUTO_FREE char *path = ws_format("%s/%s", git, folders[i]);
+
+		if (ws_layer_mkdir(b->git_fd, path, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < WS_ARRAY_SIZE(files); i++) {
+		WS_AUTO_FREE char *path = ws_format("%s/%s", git, files[i][0]);
+
+		if (files[i][1] && ws_layer_write(b->git_fd, path, files[i][1], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int build_files(struct build *b, const char *below, const char *git,
+		       struct ws_err *err)
+{
+	const int kept[] = { b->base_fd, b->git_fd, b->lock };
+	const char *root = b->root->path;
+	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
+	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
+	WS_AUTO_FREE char *alternates = ws_format("%s/objects/info/alternates", git);
+	WS_AUTO_FREE char *objects = ws_format("/run/wsiso/objects/%s\n", b->repo->name);
+
+	ws_strv_add(&argv, "base", "--commit", b->g->revision, "--pool", NULL);
+	ws_strv_addf(&argv, "%s/pools/%s/objects", root, b->pool);
+	ws_strv_push(&argv, "--base");
+	ws_strv_addf(&argv, "%s/tmp/%s/%s", root, b->base, below);
+	ws_strv_push(&argv, "--git");
+	ws_strv_addf(&argv, "%s/tmp/%s/%s", root, b->git, git);
+	if (ws_git_ask(&argv, kept, WS_ARRAY_SIZE(kept), BASE_TIMEOUT_MS, &answer, err) <
+	    0)
+		return -1;
+	/* a path of the sandbox, so not before the helper has read this git dir here */
+	return ws_layer_write(b->git_fd, alternates, objects, err);
+}
+
+static int build_scratch(struct build *b, struct ws_err *err)
+{
+	WS_AUTO_FREE char *below = ws_format("root/%s", b->repo->name);
+	WS_AUTO_FREE char *git = ws_format("%s/.git", below);
+
+	if (ws_root_scratch(b->root, "base", b->base, &b->base_fd, err) < 0 ||
+	    ws_root_scratch(b->root, "git", b->git, &b->git_fd, err) < 0)
+		return -1;
+	if (ws_layer_mkdir(b->base_fd, below, err) < 0 ||
+	    ws_layer_mkdir(b->git_fd, git, err) < 0 || lay_out_git(b, git, err) < 0 ||
+	    build_files(b, below, git, err) < 0)
+		return -1;
+	/*
+	 * the manifest will vouch for all of it, after a power cut too: one call, not
+	 * 50,000
+	 */
+	if (syncfs(b->git_fd) < 0)
+		return ws_fail_errno(err, "sync the layers");
+	return 0;
+}
+
+static int publish(const struct build *b, const struct ws_snapshot *s, struct ws_err *err)
+{
+	struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
+				      .repo = b->repo->name,
+				      .source = b->g->path,
+				      .revision = b->g->revision,
+				      .created = s->created };
+
+	meta.kind = (char[]){ "base" };
+	if (ws_layer_publish(b->root, b->base, s->layers.v[0], &meta, err) < 0)
+		return -1;
+	meta.kind = (char[]){ "git" };
+	return ws_layer_publish(b->root, b->git, s->layers.v[1], &meta, err);
+}
+
+static void discard(const struct ws_root *root, const char *scratch)
+{
+	struct ws_err ignored = WS_ERR_INIT;
+	WS_AUTO_CLOSE int tmp = ws_root_dir(root, "tmp", &ignored);
+
+	if (tmp >= 0 && *scratch)
+		ws_root_discard(root, tmp, scratch, &ignored);
+}
+
+/*
+ * The manifest says first which layers there will be, and last that they are there: one
+ * who finds only the first, and the lock free, knows what to clear away.
+ */
+static int build_snapshot(struct build *b, struct ws_snapshot *s, struct ws_err *err)
+{
+	char random[17];
+	int rc;
+
+	ws_text_random(random, 8);
+	ws_strv_addf(&s->layers, "base-%.16s-%s", s->key, random);
+	ws_strv_addf(&s->layers, "index-%.16s-%s", s->key, random);
+	s->building = true;
+	rc = build_scratch(b, err);
+	if (rc == 0)
+		rc = ws_snapshot_save(b->root, s, err);
+	if (rc == 0)
+		rc = publish(b, s, err);
+	s->building = false;
+	if (rc == 0)
+		return ws_snapshot_save(b->root, s, err);
+	discard(b->root, b->base);
+	discard(b->root, b->git);
+	return -1;
+}
+
+static void describe(struct ws_snapshot *s, const struct keys *keys,
+		     const struct ws_spec_repo *repo, const struct ws_git_source *g)
+{
+	s->version = WS_SNAPSHOT_VERSION;
+	s->key = ws_strdup(keys->snapshot);
+	s->repo = ws_strdup(g->path);
+	s->name = ws_strdup(repo->name);
+	s->vcs = ws_strdup("git");
+	s->revision = ws_strdup(g->revision);
+	s->pool = ws_strdup(keys->pool);
+	s->created = ws_clock_wall_ns();
+}
+
+static int make_snapshot(const struct ws_root *root, const struct ws_spec_repo *repo,
+			 const struct ws_git_source *g, const struct keys *keys,
+			 struct ws_snapshot *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_snapshot) struct ws_snapshot s = { 0 };
+	WS_AUTO_CLOSE int lock = ws_snapshot_lock(root, keys->snapshot, err);
+	WS_AUTO(build)
+	struct build b = { .root = root,
+			   .repo = repo,
+			   .g = g,
+			   .pool = keys->pool,
+			   .lock = lock,
+			   .base_fd = -1,
+			   .git_fd = -1 };
+	int rc;
+
+	if (lock < 0)
+		return -1;
+	rc = ws_snapshot_load(root, keys->snapshot, ret, err); /* somebody else's work? */
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (ws_snapshot_clear(root, keys->snapshot, err) < 0)
+		return -1;
+	describe(&s, keys, repo, g);
+	if (build_snapshot(&b, &s, err) < 0)
+		return -1;
+	*ret = s;
+	s = (struct ws_snapshot){ 0 };
+	return 0;
+}
+
+int ws_git_snapshot(const struct ws_root *root, const struct ws_spec_repo *repo,
+		    const struct ws_git_source *g, struct ws_snapshot *ret,
+		    struct ws_err *err)
+{
+	struct keys keys;
+	int rc = -1;
+
+	if (make_keys(repo, g, &keys, err) == 0 &&
+	    refresh_pool(root, keys.pool, g, err) == 0)
+		rc = ws_snapshot_load(root, keys.snapshot, ret, err);
+	if (rc == 0)
+		rc = make_snapshot(root, repo, g, &keys, ret, err);
+	if (rc < 0)
+		return ws_fail_within(err, "snapshot of '%s'", repo->name);
+	return 0;
+}
+
+/* ---- the session's own ---- */
+
+/* A file of the private git dir; SYNCED: git is lost without it. */
+struct own_file {
+	const char *name;
+	const char *text; /* NULL: none */
+	bool synced;
+};
+
+static int write_own(int dir, const char *git, const struct own_file *files, size_t n,
+		     struct ws_err *err)
+{
+	WS_AUTO(ws_strv) struct ws_strv synced = WS_STRV_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		WS_AUTO_FREE char *path = ws_format("%s/%s", git, files[i].name);
+		char *slash = strrchr(path, '/');
+
+		if (!files[i].text)
+			continue;
+		*slash = '\0';
+		if (ws_layer_mkdir(dir, path, err) < 0)
+			return -1;
+		*slash = '/';
+		if (ws_layer_write(dir, path, files[i].text, err) < 0)
+			return -1;
+		if (files[i].synced)
+			ws_strv_push(&synced, path);
+	}
+	return ws_layer_sync(dir, (const char *const *)synced.v, synced.n, err);
+}
+
+static int write_git_dir(int dir, const char *git, const struct ws_git_source *g,
+			 struct ws_err *err)
+{
+	unsigned long long now = ws_clock_wall_ns() / 1000000000u;
+	WS_AUTO_FREE char *head = g->branch ? ws_format("ref: refs/heads/%s\n", g->branch)
+					    : ws_format("%s\n", g->revision);
+	WS_AUTO_FREE char *branch_log =
+		ws_format("logs/refs/heads/%s", g->branch ? g->branch : "");
+	WS_AUTO_FREE char *came =
+		ws_format(ZERO_ID " %s %s %llu +0000\tcheckout: moving from host to %s\n",
+			  g->revision, g->ident, now,
+			  g->branch ? g->branch : g->revision);
+	WS_AUTO_FREE char *made =
+		ws_format(ZERO_ID " %s %s %llu +0000\tbranch: Created from %s\n",
+			  g->revision, g->ident, now, g->revision);
+	const struct own_file files[] = {
+		{ "HEAD", head, true },
+		{ "packed-refs", g->refs, true },
+		{ "config", g->config, true },
+		{ "shallow", g->shallow, true },
+		{ "info/exclude", g->exclude, false },
+		{ "logs/HEAD", came, false },
+		{ branch_log, g->branch ? made : NULL, false },
+	};
+
+	return write_own(dir, git, files, WS_ARRAY_SIZE(files), err);
+}
+
+static int private_layer(const struct ws_root *root, const char *name,
+			 const struct ws_spec_repo *repo, const struct ws_git_source *g,
+			 struct ws_err *err)
+{
+	WS_AUTO_FREE char *git = ws_format("root/%s/.git", repo->name);
+	struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
+				      .kind = (char[]){ "git" },
+				      .repo = repo->name,
+				      .source = g->path,
+				      .revision = g->revision,
+				      .created = ws_clock_wall_ns() };
+	char scratch[SCRATCH_NAME_MAX] = "";
+	WS_AUTO_CLOSE int dir = -1;
+
+	if (ws_root_scratch(root, "git", scratch, &dir, err) == 0 &&
+	    write_git_dir(dir, git, g, err) == 0 &&
+	    ws_layer_publish(root, scratch, name, &meta, err) == 0)
+		return 0;
+	discard(root, scratch);
+	return -1;
+}
+
+int ws_git_private(const struct ws_root *root, const char *id,
+		   const struct ws_spec_repo *repo, const struct ws_git_source *g,
+		   char **ret_layer, struct ws_err *err)
+{
+	char name[WS_LAYER_NAME_MAX];
+
+	ws_layer_private_name(id, name);
+	if (private_layer(root, name, repo, g, err) < 0)
+		return ws_fail_within(err, "git dir of '%s'", repo->name);
+	*ret_layer = ws_strdup(name);
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_INIT_PROTOCOL_H
+#define WS_INIT_PROTOCOL_H
+
+#include <stdint.h>
+
+/*
+ * What wsiso outside and wsiso-init inside say to each other: the only header that
+ * both include. A live sandbox is entered only if its protocol number is ours.
+ *
+ * Every message is a frame: struct ws_frame, then LEN bytes, on an AF_UNIX SOCK_STREAM
+ * socket. Descriptors ride on a frame's first byte (SCM_RIGHTS). The outside has
+ * SO_PASSCRED on, and so learns the host's PID of whoever sent a frame.
+ * What comes from inside has the one length that its type has; anything else ends the
+ * talk.
+ */
+#define WS_PROTOCOL 1
+#define WS_INIT_PATH "/run/wsiso/init"
+
+/*
+ * bwrap passes these on to "init boot" (PID 1). LOCK is the session's mutex, an open file
+ * description of init's own; USE the lease, the very description the starter locked.
+ */
+#define WS_BOOT_FD_CONTROL 3
+#define WS_BOOT_FD_LOCK 4
+#define WS_BOOT_FD_USE 5
+/* stage 2 of enter, "init enter", has its control socket here. */
+#define WS_ENTER_FD_CONTROL 3
+
+enum ws_frame_type {
+	/* Boot: init -> starter, starter -> init. */
+
+	/* struct ws_hello; init waits for GO, and exits at EOF */
+	WS_FRAME_READY = 1,
+	/* struct ws_go; the sandbox record is in place */
+	WS_FRAME_GO = 2,
+
+	/* Enter: shepherd -> supervisor. */
+
+	/* struct ws_hello, from the shepherd: it is hardened, send the plan */
+	WS_FRAME_HELLO = 10,
+	/* empty, with the pty's master */
+	WS_FRAME_TTY = 11,
+	/* empty, from the command's own process, confined, before its exec */
+	WS_FRAME_CHILD = 12,
+	/* empty: the exec has succeeded */
+	WS_FRAME_STARTED = 13,
+	/* struct ws_failed: nothing ran; then EOF */
+	WS_FRAME_FAILED = 14,
+	/* struct ws_exited; survivors may go on: EOF comes after the last */
+	WS_FRAME_EXITED = 15,
+
+	/* Enter: supervisor -> shepherd. */
+
+	/* struct ws_plan_head and its tail; with the stdio, see there */
+	WS_FRAME_PLAN = 20,
+	/* struct ws_signal; with the pty's master, if there is one */
+	WS_FRAME_SIGNAL = 21,
+	/* empty: end the whole tree, TERM first, KILL after kill_after_ms */
+	WS_FRAME_END = 22,
+};
+
+struct ws_frame {
+	uint32_t type;
+	uint32_t len;
+};
+
+#define WS_FRAME_MAX (8u << 20)
+
+struct ws_hello {
+	uint32_t protocol;
+};
+
+struct ws_go {
+	uint64_t linger_ms;
+};
+
+/* Where a command failed before it ran; status 126 and 127 come from EXEC alone. */
+enum ws_step {
+	WS_STEP_PROTOCOL = 1,
+	WS_STEP_KEYRING,
+	WS_STEP_MOUNT,	 /* the per-command tmpfs */
+	WS_STEP_CONFINE, /* descriptors, capabilities, no_new_privs */
+	WS_STEP_LABEL,	 /* AppArmor's or SELinux's */
+	WS_STEP_FILTER,	 /* seccomp */
+	WS_STEP_RLIMIT,
+	WS_STEP_TTY,
+	WS_STEP_CWD,
+	WS_STEP_FORK,
+	WS_STEP_EXEC,
+};
+
+struct ws_failed {
+	uint32_t step;
+	int32_t error; /* errno */
+};
+
+struct ws_exited {
+	int32_t status; /* as wait(2) gives it */
+};
+
+/* To the command's process group and, if a pty came along, to its foreground group. */
+struct ws_signal {
+	int32_t sig;
+};
+
+enum ws_plan_flags {
+	WS_PLAN_TTY = 1 << 0, /* stdio is a new pty; the master goes out with TTY */
+	WS_PLAN_PRIVATE_HOME = 1 << 1, /* an empty tmpfs over HOME, this command's own */
+	WS_PLAN_PRIVATE_TMP = 1 << 2,  /* likewise /tmp */
+	WS_PLAN_STDIN = 1 << 3, /* a pipe for stdin comes along, else it is /dev/null */
+	WS_PLAN_HOLD = 1 << 4,	/* after CHILD it waits for a byte on a pipe of its own */
+};
+#define WS_PLAN_FLAGS 0x1fu
+
+struct ws_rlimit {
+	uint32_t resource;
+	uint32_t pad;
+	uint64_t soft, hard;
+};
+
+#define WS_PLAN_RLIMITS_MAX 16
+#define WS_PLAN_FILTERS_MAX 4
+
+/*
+ * The tail: nrlimits struct ws_rlimit; then NUL-terminated strings: cwd, home, label (may
+ * be empty), argc arguments, envc variables; then the seccomp filters, loaded in this
+ * order (arrays of struct sock_filter; a length of 0: none). Nothing is left over.
+ *
+ * The descriptors: none with WS_PLAN_TTY, else stdin (with WS_PLAN_STDIN), stdout,
+ * stderr; then, with WS_PLAN_HOLD, the pipe: at its EOF nothing runs.
+ */
+struct ws_plan_head {
+	uint32_t protocol;
+	uint32_t flags;
+	uint32_t argc, envc;
+	uint32_t nrlimits;
+	uint32_t kill_after_ms;
+	uint32_t umask;
+	uint32_t pad;
+	uint32_t filter_len[WS_PLAN_FILTERS_MAX]; /* bytes */
+	uint64_t tmpfs_size;			  /* bytes of each private tmpfs */
+	uint16_t rows, cols;			  /* of the pty */
+	uint32_t pad2;
+};
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "core/plan.h"
+#include "core/render.h"
+#include "golden.h"
+
+/*
+ * A host and a session that never change: what is rendered from them is in tests/golden.
+ */
+static void fixed_host(struct ws_host *h)
+{
+	*h = (struct ws_host){ .uid = 1000,
+			       .gid = 1000,
+			       .user = ws_strdup("ann"),
+			       .group = ws_strdup("ann"),
+			       .home = ws_strdup("/home/ann"),
+			       .hostname = ws_strdup("box"),
+			       .resolv_conf = ws_strdup("/etc/resolv.conf") };
+	h->dirs = ws_alloc(2 * sizeof(*h->dirs));
+	h->dirs[h->ndirs++] =
+		(struct ws_host_dir){ ws_strdup("bin"), ws_strdup("usr/bin") };
+	h->dirs[h->ndirs++] = (struct ws_host_dir){ ws_strdup("lib32"), NULL };
+}
+
+static void render(const struct ws_spec *spec, const struct ws_strv *stack,
+		   const char *repo, struct ws_strv *args, struct ws_strv *data,
+		   struct ws_plan *plan)
+{
+	struct ws_plan_source src = { .spec = spec,
+				      .root = "/root",
+				      .folder = "/root/sessions/s",
+				      .init = "/libexec/init",
+				      .stack = stack };
+	WS_AUTO(ws_host) struct ws_host host = WS_HOST_INIT;
+
+	fixed_host(&host);
+	if (repo) {
+		ws_strv_push(&src.repos, repo);
+		ws_strv_push(&src.pools, "p.git");
+	}
+	ws_plan_make(&src, &host, plan);
+	ws_render_bwrap(plan, 10, args, data);
+	ws_strv_release(&src.repos);
+	ws_strv_release(&src.pools);
+}
+
+/* Where does the run of words stand in ARGS? -1: nowhere. */
+static int find(const struct ws_strv *args, const char *const *words)
+{
+	for (size_t i = 0; i < args->n; i++) {
+		size_t k = 0;
+
+		while (words[k] && i + k < args->n && !strcmp(args->v[i + k], words[k]))
+			k++;
+		if (!words[k])
+			return (int)i;
+	}
+	return -1;
+}
+
+#define FIND(...) find(&args, (const char *const[]){ __VA_ARGS__, NULL })
+
+static bool every_tmpfs_has_a_size(const struct ws_plan *plan)
+{
+	for (size_t i = 0; i < plan->nmounts; i++)
+		if (plan->mounts[i].kind == WS_MOUNT_TMPFS && !plan->mounts[i].size)
+			return false;
+	return true;
+}
+
+static void test_golden(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv)
+	struct ws_strv stack = WS_STRV_INIT, args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+
+	ws_spec_init(&spec);
+	ws_strv_add(&stack, "base-a", "git-a", NULL);
+	render(&spec, &stack, "app", &args, &data, &plan);
+	for (size_t i = 0; i < args.n; i++)
+		ws_buf_addf(&text, "%s%s",
+			    i && !strncmp(args.v[i], "--", 2) ? "\n"
+			    : i				      ? " "
+							      : "",
+			    args.v[i]);
+	ws_buf_addch(&text, '\n');
+	CHECK_GOLDEN("bwrap-overlay.args", ws_buf_str(&text));
+}
+
+static void test_every_sandbox(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv)
+	struct ws_strv stack = WS_STRV_INIT, args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+
+	ws_spec_init(&spec);
+	render(&spec, &stack, NULL, &args, &data, &plan);
+	CHECK(FIND("--unshare-user") >= 0);
+	CHECK(FIND("--unshare-net") >= 0);
+	CHECK(FIND("--cap-drop", "ALL") >= 0);
+	CHECK(FIND("--as-pid-1") >= 0);
+	/*
+	 * nothing is mounted below what an agent writes, and /run is closed after it is
+	 * filled
+	 */
+	CHECK(FIND("--remount-ro", "/run") > FIND("--ro-bind", "/libexec/init"));
+	CHECK(FIND("--remount-ro", "/") >
+	      FIND("--bind", "/root/sessions/s/upper", "/workspace"));
+	CHECK(FIND("--overlay") < 0); /* no layer: the upper alone */
+	CHECK(ws_strv_has(&plan.writable, "/workspace"));
+	CHECK(!ws_strv_has(&plan.writable, "/run"));
+	CHECK(FIND("--ro-bind", "/proc/sys", "/proc/sys") < 0);
+	CHECK(every_tmpfs_has_a_size(&plan));
+}
+
+static void test_options(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv)
+	struct ws_strv stack = WS_STRV_INIT, args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+
+	ws_spec_init(&spec);
+	spec.sandbox.unshare_net = false;
+	spec.sandbox.unshare_cgroup = true;
+	spec.sandbox.hostname = ws_strdup("inside");
+	spec.persistent_home = false;
+	spec.session_tmp = false;
+	render(&spec, &stack, NULL, &args, &data, &plan);
+	CHECK(FIND("--unshare-net") < 0);
+	CHECK(!(plan.nsflags & CLONE_NEWNET));
+	CHECK(FIND("--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf") >= 0);
+	CHECK(FIND("--unshare-cgroup") >= 0);
+	CHECK(FIND("--unshare-uts") >= 0);
+	CHECK(FIND("--hostname", "inside") >= 0);
+	CHECK(FIND("--dir", "/home/ann") >= 0);
+	CHECK(FIND("--dir", "/tmp") >= 0);
+	CHECK(!ws_strv_has(&plan.writable, "/tmp"));
+}
+
+int main(void)
+{
+	test_golden();
+	test_every_sandbox();
+	test_options();
+	return CHECK_DONE();
+}
