@@ -49,7 +49,7 @@ new_root() {
 	shift
 	ROOTS+=("$ROOT")
 	mkdir -m 700 "$ROOT"
-	spec "$ROOT/wsiso.json" '{"linger_s": 10}' "$@"
+	spec "$ROOT/wsiso.json" '{"linger_s": '$((10 * SLOW))'}' "$@"
 }
 
 # Every process of a test, whatever it does to its session, parent or environment, inherits
