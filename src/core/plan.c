@@ -200,7 +200,7 @@ static void plan_run(struct ws_plan *p, const struct ws_plan_source *src)
 	add(p, WS_MOUNT_RO_BIND, src->init, WS_INIT_PATH);
 	for (size_t i = 0; i < src->repos.n; i++) {
 		WS_AUTO_FREE char *from =
-			ws_format("%s/pools/%s/objects", src->root, src->pools.v[i]);
+			ws_format("%s/pools/%s", src->root, src->pools.v[i]);
 		WS_AUTO_FREE char *to =
 			ws_format("/run/wsiso/objects/%s", src->repos.v[i]);
 

@@ -18,6 +18,7 @@
 #define BASE_TIMEOUT_MS 3600000
 #define SCRATCH_NAME_MAX 64
 #define STAMP_MAX 256
+#define POOL_REFS "packed-refs"
 #define ZERO_ID "0000000000000000000000000000000000000000"
 
 /* Names that are derived from what the helper found. */
@@ -48,7 +49,7 @@ static int make_keys(const struct ws_spec_repo *repo, const struct ws_git_source
 	snprintf(ret->pool, sizeof(ret->pool), "%.*s.git", KEY_LEN, hex);
 
 	ws_sha256_init(&sum);
-	ws_sha256_field(&sum, "git snapshot 1");
+	ws_sha256_field(&sum, "git snapshot 2");
 	ws_sha256_field(&sum, ret->pool);
 	ws_sha256_field(&sum, g->revision);
 	ws_sha256_field(&sum, repo->name);
@@ -71,30 +72,73 @@ static bool pool_is_current(int pools, const char *pool, const struct ws_git_sou
 	       !strcmp(ws_buf_str(&stamp), g->stamp);
 }
 
+/* The repository's refs: those of the session less the branch that only it has. */
+static void host_refs(const struct ws_git_source *g, struct ws_buf *ret)
+{
+	WS_AUTO_FREE char *own =
+		ws_format("%s refs/heads/%s\n", g->revision, g->branch ? g->branch : "");
+	const char *at = g->new_branch ? strstr(g->refs, own) : NULL;
+
+	if (!at) {
+		ws_buf_addstr(ret, g->refs);
+		return;
+	}
+	ws_buf_add(ret, g->refs, (size_t)(at - g->refs));
+	ws_buf_addstr(ret, at + strlen(own));
+}
+
+/* What the remote "host" of every session over this pool answers with. */
+static bool refs_are_current(int pools, const char *pool, const struct ws_buf *refs)
+{
+	WS_AUTO_FREE char *path = ws_format("%s/" POOL_REFS, pool);
+	WS_AUTO(ws_buf) struct ws_buf have = WS_BUF_INIT;
+
+	return ws_read_file(pools, path, refs->len + 1, &have) == 0 &&
+	       !strcmp(ws_buf_str(&have), ws_buf_str(refs));
+}
+
+/* LOCK, the pool's, is held. Objects come before the refs that need them. */
+static int fill_pool(const struct ws_root *root, int pools, const char *pool,
+		     const struct ws_git_source *g, const struct ws_buf *refs, int lock,
+		     struct ws_err *err)
+{
+	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
+	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
+	WS_AUTO_CLOSE int dir = -1;
+
+	ws_strv_add(&argv, "pool", "--pool", NULL);
+	ws_strv_addf(&argv, "%s/pools/%s", root->path, pool);
+	ws_strv_extend(&argv, &g->stores);
+	if (!pool_is_current(pools, pool, g) &&
+	    ws_git_ask(&argv, &lock, 1, POOL_TIMEOUT_MS, &answer, err) < 0)
+		return -1;
+	if (refs_are_current(pools, pool, refs))
+		return 0;
+	dir = ws_open_dir(pools, pool);
+	if (dir < 0)
+		return ws_fail_errno(err, "open pool '%s'", pool);
+	return ws_write_atomic(dir, POOL_REFS, refs, false, err);
+}
+
 static int refresh_pool(const struct ws_root *root, const char *pool,
 			const struct ws_git_source *g, struct ws_err *err)
 {
 	WS_AUTO_CLOSE int pools = ws_root_dir(root, "pools", err);
 	WS_AUTO_FREE char *lock_name = ws_format("%.*s.lock", KEY_LEN, pool);
-	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
-	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
+	WS_AUTO(ws_buf) struct ws_buf refs = WS_BUF_INIT;
 	WS_AUTO_CLOSE int lock = -1;
 
 	if (pools < 0)
 		return -1;
-	if (pool_is_current(pools, pool, g))
+	host_refs(g, &refs);
+	if (pool_is_current(pools, pool, g) && refs_are_current(pools, pool, &refs))
 		return 0;
 	lock = ws_lock_open(pools, lock_name);
 	if (lock < 0)
 		return ws_fail_errno(err, "open the lock of pool '%s'", pool);
 	if (ws_lock_wait(lock, true, POOL_TIMEOUT_MS, "the object pool", err) < 0)
 		return -1;
-	if (pool_is_current(pools, pool, g))
-		return 0;
-	ws_strv_add(&argv, "pool", "--pool", NULL);
-	ws_strv_addf(&argv, "%s/pools/%s", root->path, pool);
-	ws_strv_extend(&argv, &g->stores);
-	return ws_git_ask(&argv, &lock, 1, POOL_TIMEOUT_MS, &answer, err);
+	return fill_pool(root, pools, pool, g, &refs, lock, err);
 }
 
 /* ---- base and git layer ---- */
@@ -152,7 +196,8 @@ static int build_files(struct build *b, const char *below, const char *git,
 	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
 	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
 	WS_AUTO_FREE char *alternates = ws_format("%s/objects/info/alternates", git);
-	WS_AUTO_FREE char *objects = ws_format("/run/wsiso/objects/%s\n", b->repo->name);
+	WS_AUTO_FREE char *objects =
+		ws_format("/run/wsiso/objects/%s/objects\n", b->repo->name);
 
 	ws_strv_add(&argv, "base", "--commit", b->g->revision, "--pool", NULL);
 	ws_strv_addf(&argv, "%s/pools/%s/objects", root, b->pool);
@@ -331,8 +376,16 @@ static int write_own(int dir, const char *git, const struct own_file *files, siz
 	return ws_layer_sync(dir, (const char *const *)synced.v, synced.n, err);
 }
 
-static int write_git_dir(int dir, const char *git, const struct ws_git_source *g,
-			 struct ws_err *err)
+/* The pool as a remote: "git fetch host" brings what a later create found on the host. */
+static char *own_config(const struct ws_spec_repo *repo, const struct ws_git_source *g)
+{
+	return ws_format("%s[remote \"host\"]\n\turl = /run/wsiso/objects/%s\n"
+			 "\tfetch = +refs/heads/*:refs/remotes/host/*\n",
+			 g->config, repo->name);
+}
+
+static int write_git_dir(int dir, const char *git, const struct ws_spec_repo *repo,
+			 const struct ws_git_source *g, struct ws_err *err)
 {
 	unsigned long long now = ws_clock_wall_ns() / 1000000000u;
 	WS_AUTO_FREE char *head = g->branch ? ws_format("ref: refs/heads/%s\n", g->branch)
@@ -346,10 +399,11 @@ static int write_git_dir(int dir, const char *git, const struct ws_git_source *g
 	WS_AUTO_FREE char *made =
 		ws_format(ZERO_ID " %s %s %llu +0000\tbranch: Created from %s\n",
 			  g->revision, g->ident, now, g->revision);
+	WS_AUTO_FREE char *config = own_config(repo, g);
 	const struct own_file files[] = {
 		{ "HEAD", head, true },
 		{ "packed-refs", g->refs, true },
-		{ "config", g->config, true },
+		{ "config", config, true },
 		{ "shallow", g->shallow, true },
 		{ "info/exclude", g->exclude, false },
 		{ "logs/HEAD", came, false },
@@ -374,7 +428,7 @@ static int private_layer(const struct ws_root *root, const char *name,
 	WS_AUTO_CLOSE int dir = -1;
 
 	if (ws_root_scratch(root, "git", scratch, &dir, err) == 0 &&
-	    write_git_dir(dir, git, g, err) == 0 &&
+	    write_git_dir(dir, git, repo, g, err) == 0 &&
 	    ws_layer_publish(root, scratch, name, &meta, err) == 0)
 		return 0;
 	discard(root, scratch);

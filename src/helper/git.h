@@ -66,9 +66,12 @@ int ws_git_refs_add_branch(struct ws_git_refs *refs, const char *branch,
 			   const git_oid *id, struct ws_err *err);
 void ws_git_refs_print(struct ws_git_refs *refs, struct ws_buf *out); /* sorts */
 
+/* The name of a session's remote for the host's repository: wsiso adds it. */
+#define WS_GIT_REMOTE_OURS "host"
+
 /*
- * CHECKOUT: what decides about bytes on disk. ALL: that, and what a user set for
- * himself.
+ * CHECKOUT: what decides about bytes on disk. ALL: that, what a user set for himself, and
+ * the remotes without credentials.
  */
 int ws_git_config_print(git_repository *repo, struct ws_buf *checkout, struct ws_buf *all,
 			struct ws_err *err);
