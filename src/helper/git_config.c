@@ -40,7 +40,8 @@ static const struct {
 /*
  * trustctime: links made to the files later on must not look like edits. untrackedcache:
  * an overlay is slower than its lower folder when it looks at a file; what git saves by
- * not reading unchanged folders makes up for it (git status, 50,000 files: 124 ms, then 92).
+ * not reading unchanged folders makes up for it (git status, 50,000 files: 124 ms, then
+ * 92).
  */
 static const char fixed_core[] = "[core]\n"
 				 "\trepositoryformatversion = 0\n"
@@ -149,8 +150,8 @@ static void carry_entry(struct printer *p, const git_config_entry *entry)
 	name = ws_format("%.*s", (int)(last - dot) - 1, dot + 1);
 	if (!quote(&quoted, name) || !strcmp(name, WS_GIT_REMOTE_OURS))
 		return;
-	section = ws_format("%.*s %s", (int)(dot - entry->name), entry->name,
-			    quoted.data);
+	section =
+		ws_format("%.*s %s", (int)(dot - entry->name), entry->name, quoted.data);
 	if (is_url)
 		url = public_url(entry->value);
 	print(p, section, last + 1, is_url ? url : entry->value);
