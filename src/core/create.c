@@ -254,7 +254,10 @@ static int clear_leftovers(struct making *m, struct ws_err *err)
 static int make_folder(const struct making *m, const char *name, mode_t mode,
 		       struct ws_err *err)
 {
-	if (mkdirat(m->s.dir, name, 0700) < 0 || fchmodat(m->s.dir, name, mode, 0) < 0)
+	/* who made the session's folder may have made it set-group-id */
+	if (mkdirat(m->s.dir, name, 0700) < 0 ||
+	    fchownat(m->s.dir, name, (uid_t)-1, getegid(), AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchmodat(m->s.dir, name, mode, 0) < 0)
 		return ws_fail_errno(err, "make '%s/%s'", m->s.path, name);
 	return 0;
 }

@@ -106,3 +106,18 @@ on_overlay() {
 	[ "$(jq -r '.items[] | select(.id == "overlay") | .status' <<<"$output")" = failed ]
 	jq -r '.items[] | select(.id == "overlay") | .remedy' <<<"$output" | grep -q 'local filesystem'
 }
+
+@test "F073: a state folder that hands its group down is no trouble" {
+	new_repo "$T/app"
+	chmod 644 "$T/app"/.git/config
+	chown 65534:12345 "$ROOT"
+	chmod 2700 "$ROOT"
+	mkdir -p "$ROOT/sessions/$ID"
+	chown -R 65534:12345 "$ROOT/sessions"
+	chmod 2700 "$ROOT/sessions" "$ROOT/sessions/$ID"
+	spec "$ROOT/sessions/$ID/config.json" "$SPEC_OPEN" "$(repo_spec "$T/app")"
+	chmod 644 "$ROOT/sessions/$ID/config.json"
+	ws create "$ID"
+	works_inside
+	in_session sh -c 'echo x >~/x && echo x >/tmp/x && rm ~/x /tmp/x'
+}
