@@ -86,7 +86,7 @@ static void lose(struct supervisor *s)
 	ws_sandbox_kill(s->sv->sandbox);
 	ws_pidfd_gone(s->sv->sandbox->pidfd, GIVE_UP_MS);
 	s->ret->lost = true;
-	s->ret->status = 128 + SIGKILL;
+	s->ret->status = s->ret->timed_out ? 124 : 128 + SIGKILL;
 	s->ret->signal = SIGKILL;
 	s->over = true;
 }

@@ -219,6 +219,13 @@ begin() {
 	[ "$(ws exec "$ID" -- echo again)" = again ]
 }
 
+@test "a timeout that cost the sandbox is 124 all the same, and says what it cost" {
+	expect_status 124 ws exec --timeout 0.5 --status-file "$T/status" "$ID" -- \
+		sh -c 'trap "kill -KILL $PPID" TERM; while :; do sleep 0.1; done'
+	[ "$(jq -r 'select(.type == "exited") | .cause' "$T/status")" = sandbox-lost ]
+	[ "$(ws exec "$ID" -- echo again)" = again ]
+}
+
 @test "--with-parent ends the command when the caller dies, and only then" {
 	# shellcheck disable=SC2069
 	bash -c '"$@" 3>&- >/dev/null 2>&1 </dev/null & sleep 300' - \
