@@ -58,6 +58,15 @@ int ws_cmd_count(const struct ws_cmd *cmd, const struct ws_strv *args, size_t mi
 	return ws_hint(err, "usage: wsiso %s %s", cmd->name, cmd->args ? cmd->args : "");
 }
 
+int ws_cmd_format(const char *format, bool *json, struct ws_err *err)
+{
+	if (!strcmp(format, "json"))
+		*json = true;
+	else if (strcmp(format, "table") != 0)
+		return ws_fail(err, WS_USAGE, "'%s' is no format: table or json", format);
+	return 0;
+}
+
 bool ws_out_terminal(void)
 {
 	return isatty(STDOUT_FILENO);

@@ -15,6 +15,9 @@
 int ws_cmd_count(const struct ws_cmd *cmd, const struct ws_strv *args, size_t min,
 		 size_t max, struct ws_err *err);
 
+/* --format: "json" sets *JSON, "table" leaves it; anything else is a usage error. */
+int ws_cmd_format(const char *format, bool *json, struct ws_err *err);
+
 /* Is stdout a terminal? JSON is indented then, and tables are aligned. */
 bool ws_out_terminal(void);
 /* Also not if NO_COLOR is set. */

@@ -108,14 +108,14 @@ static int list_run(const struct ws_cmd *cmd, const struct ws_global *global, in
 		return rc < 0 ? -1 : 0;
 	if (ws_cmd_count(cmd, &args, 0, 0, err) < 0)
 		return -1;
-	if (strcmp(format, "json") != 0 && strcmp(format, "table") != 0)
-		return ws_fail(err, WS_USAGE, "'%s' is no format: table or json", format);
+	if (ws_cmd_format(format, &json, err) < 0)
+		return -1;
 	if (ws_root_open(global->root, true, &root, err) < 0 ||
 	    ws_session_list(&root, &ids, err) < 0)
 		return -1;
 	if (quiet)
 		return print_ids(&ids, err);
-	return print_list(&root, json || !strcmp(format, "json"), &ids, err);
+	return print_list(&root, json, &ids, err);
 }
 
 const struct ws_cmd ws_cmd_list = {

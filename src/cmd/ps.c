@@ -174,12 +174,12 @@ static int ps_run(const struct ws_cmd *cmd, const struct ws_global *global, int 
 		return rc < 0 ? -1 : 0;
 	if (ws_cmd_count(cmd, &args, 1, 1, err) < 0)
 		return -1;
-	if (strcmp(format, "json") != 0 && strcmp(format, "table") != 0)
-		return ws_fail(err, WS_USAGE, "'%s' is no format: table or json", format);
+	if (ws_cmd_format(format, &json, err) < 0)
+		return -1;
 	if (ws_root_open(global->root, true, &root, err) < 0 ||
 	    ws_session_open_record(&root, args.v[0], &s, err) < 0)
 		return -1;
-	return show(&s, json || strcmp(format, "json") == 0, quiet, err);
+	return show(&s, json, quiet, err);
 }
 
 const struct ws_cmd ws_cmd_ps = {

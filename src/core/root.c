@@ -74,7 +74,7 @@ static int check_safe(const struct ws_root *root, struct ws_err *err)
 			root->path, (unsigned)(st.st_mode & 07777));
 		return ws_hint(err, "chmod 700 '%s'", root->path);
 	}
-	/* a folder's group would be inherited: overlayfs copies up no file of another group */
+	/* its group would be handed down: overlayfs copies up no file of another group */
 	if ((st.st_mode & S_ISGID) && fchmod(root->fd, st.st_mode & 01700) < 0)
 		return ws_fail_errno(err, "chmod g-s '%s'", root->path);
 	return 0;
