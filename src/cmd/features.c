@@ -2,6 +2,7 @@
 #include "base/jsonw.h"
 #include "cmd/common.h"
 #include "core/enter.h"
+#include "core/filter.h"
 
 /* What this build can do: a caller asks before it relies on it. */
 static const struct {
@@ -12,12 +13,33 @@ static const struct {
 	{ "tty", true },	 { "detach", true },
 	{ "setup", false },	 { "svn", false },
 	{ "plain_tree", false }, { "host_readonly", false },
-	{ "seccomp", false },	 { "cgroup", false },
+	{ "seccomp", true },	 { "cgroup", false },
 	{ "profiles", false },	 { "run", false },
 	{ "fork", false },	 { "diff", false },
 	{ "merge", false },	 { "export", false },
 	{ "files", false },	 { "gc", false },
 };
+
+/* "log" comes first: what "default" is, and what it means, is said here. */
+static void print_seccomp(struct ws_jsonw *w)
+{
+	ws_jsonw_object(w, "seccomp");
+	ws_jsonw_str(w, "machine", ws_filter_machine());
+	ws_jsonw_str(w, "folder", WS_FILTER_FOLDER);
+	ws_jsonw_str(w, "default", "log");
+	ws_jsonw_object(w, "filters");
+	for (int i = 0; i < WS_FILTERS; i++) {
+		const char *sum = ws_filter_sum((enum ws_filter)i);
+		WS_AUTO_FREE char *digest = sum ? ws_format("sha256:%s", sum) : NULL;
+
+		ws_jsonw_object(w, ws_filter_name((enum ws_filter)i));
+		ws_jsonw_bool(w, "refuses", i != WS_FILTER_LOG);
+		ws_jsonw_str(w, "digest", digest);
+		ws_jsonw_end(w, '}');
+	}
+	ws_jsonw_end(w, '}');
+	ws_jsonw_end(w, '}');
+}
 
 static void print(struct ws_buf *out)
 {
@@ -33,6 +55,7 @@ static void print(struct ws_buf *out)
 	for (size_t i = 0; i < WS_ARRAY_SIZE(parts); i++)
 		ws_jsonw_bool(&w, parts[i].name, parts[i].built);
 	ws_jsonw_end(&w, '}');
+	print_seccomp(&w);
 	ws_jsonw_array(&w, "error_kinds");
 	for (int k = 0; k < WS_KIND_COUNT; k++)
 		ws_jsonw_str(&w, NULL, ws_kind_name((enum ws_kind)k));

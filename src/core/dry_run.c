@@ -46,8 +46,19 @@ static void print_mount(struct ws_jsonw *w, const struct ws_mount *m)
 	ws_jsonw_end(w, '}');
 }
 
+/* Where the bytes of the plan's filters are. */
+static void filter_paths(const struct ws_plan *plan, struct ws_strv *ret)
+{
+	for (size_t i = 0; i < plan->filters.n; i++) {
+		WS_AUTO_FREE char *file = ws_filter_file(plan->filters.v[i]);
+
+		ws_strv_addf(ret, WS_FILTER_FOLDER "/%s", file ? file : "");
+	}
+}
+
 static void print_json(const struct ws_plan *plan, const struct ws_bwrap *bwrap,
-		       const struct ws_strv *args, struct ws_buf *out)
+		       const struct ws_strv *args, const struct ws_strv *filters,
+		       struct ws_buf *out)
 {
 	struct ws_jsonw w;
 
@@ -61,6 +72,7 @@ static void print_json(const struct ws_plan *plan, const struct ws_bwrap *bwrap,
 		print_mount(&w, &plan->mounts[i]);
 	ws_jsonw_end(&w, ']');
 	ws_jsonw_strv(&w, "writable", &plan->writable);
+	ws_jsonw_strv(&w, "filters", filters);
 	ws_jsonw_end(&w, '}');
 	ws_jsonw_done(&w);
 }
@@ -71,7 +83,7 @@ static void print_json(const struct ws_plan *plan, const struct ws_bwrap *bwrap,
  */
 static void print_shell(const struct ws_session *s, const struct ws_bwrap *bwrap,
 			const struct ws_strv *args, const struct ws_strv *data,
-			struct ws_buf *out)
+			const struct ws_strv *filters, struct ws_buf *out)
 {
 	WS_AUTO_FREE char *use = ws_format("%s/use", s->path);
 
@@ -92,6 +104,10 @@ static void print_shell(const struct ws_session *s, const struct ws_bwrap *bwrap
 		ws_text_shell_quote(out, data->v[i]);
 		ws_buf_addch(out, ')');
 	}
+	for (size_t i = 0; i < filters->n; i++) {
+		ws_buf_addf(out, " \\\n\t%d<", FIRST_DATA_FD + (int)(data->n + i));
+		ws_text_shell_quote(out, filters->v[i]);
+	}
 	ws_buf_addch(out, '\n');
 }
 
@@ -104,6 +120,7 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 	WS_AUTO(ws_bwrap) struct ws_bwrap bwrap = { 0 };
 	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
 	WS_AUTO(ws_strv) struct ws_strv data = WS_STRV_INIT;
+	WS_AUTO(ws_strv) struct ws_strv filters = WS_STRV_INIT;
 
 	if (ws_bwrap_find(root, &s->spec, &bwrap, err) < 0 ||
 	    ws_host_look(&host, err) < 0)
@@ -111,9 +128,10 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 	ws_host_source(root->path, s, &src);
 	ws_plan_make(&src, &host, &plan);
 	ws_render_bwrap(&plan, FIRST_DATA_FD, &args, &data);
+	filter_paths(&plan, &filters);
 	if (json)
-		print_json(&plan, &bwrap, &args, out);
+		print_json(&plan, &bwrap, &args, &filters, out);
 	else
-		print_shell(s, &bwrap, &args, &data, out);
+		print_shell(s, &bwrap, &args, &data, &filters, out);
 	return 0;
 }

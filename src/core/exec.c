@@ -21,6 +21,7 @@
 #include "core/gate.h"
 #include "core/relay.h"
 #include "core/sandbox.h"
+#include "core/seccomp.h"
 #include "core/session.h"
 #include "core/status.h"
 #include "core/supervise.h"
@@ -303,6 +304,8 @@ static void read_receipt(void *arg, pid_t command)
 	if (ws_receipt_read(command, &x->receipt) < 0)
 		ws_warn("read back how process %d is confined: %s", (int)command,
 			strerror(errno));
+	x->receipt.seccomp = ws_filter_mode(&x->session.spec);
+	x->receipt.filter = ws_seccomp_digest(x->plan.filters);
 }
 
 static int prepare(struct exec *x, struct ws_err *err)

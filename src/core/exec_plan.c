@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/env.h"
+#include "core/seccomp.h"
 #include "core/tty.h"
 
 #define WORKSPACE "/workspace"
@@ -111,6 +112,7 @@ int ws_exec_plan(const struct ws_session *s, const struct ws_user *user,
 		.tz = getenv("TZ"),
 	};
 	const struct ws_spec_limits *limits = &s->spec.limits;
+	struct ws_filter_list filters;
 
 	ret->cwd = ws_exec_cwd(s, opts->cwd, err);
 	if (!ret->cwd)
@@ -129,5 +131,6 @@ int ws_exec_plan(const struct ws_session *s, const struct ws_user *user,
 	ws_strv_extend(&ret->argv, &opts->argv);
 	warn_denied(s, &opts->env);
 	ws_env_build(&s->spec.sandbox, &facts, environ, &opts->env, &ret->env);
-	return 0;
+	ws_filter_of_spec(&s->spec, &filters);
+	return ws_seccomp_load_list(&filters, ret->filters, err);
 }

@@ -260,6 +260,7 @@ void ws_plan_make(const struct ws_plan_source *src, const struct ws_host *host,
 
 	*ret = WS_PLAN_INIT;
 	ret->nsflags = namespaces(&spec->sandbox);
+	ws_filter_of_spec(spec, &ret->filters);
 	ret->hostname = ws_strdup(spec->sandbox.hostname);
 	plan_system(ret, host);
 	plan_kernel(ret, host, spec->limits.tmp_size);

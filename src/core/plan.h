@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/strv.h"
+#include "core/filter.h"
 #include "core/spec.h"
 
 /*
@@ -42,8 +43,9 @@ struct ws_mount {
 struct ws_plan {
 	struct ws_mount *mounts; /* in the order in which they are made */
 	size_t nmounts;
-	uint64_t nsflags; /* CLONE_NEW* that differ from the host's */
-	char *hostname;	  /* or NULL */
+	uint64_t nsflags;	       /* CLONE_NEW* that differ from the host's */
+	char *hostname;		       /* or NULL */
+	struct ws_filter_list filters; /* of system calls */
 	struct ws_strv
 		writable; /* mount points that may be writable; all others are checked */
 };

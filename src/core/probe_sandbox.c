@@ -15,6 +15,7 @@
 #include "core/host.h"
 #include "core/probes.h"
 #include "core/sandbox_start.h"
+#include "core/seccomp.h"
 #include "init/protocol.h"
 
 #define RUN_TIMEOUT_MS 10000
@@ -291,6 +292,7 @@ static int try_enter(const struct ws_root *root, struct ws_session *s, struct ws
 	WS_AUTO(ws_entered) struct ws_entered entered = WS_ENTERED_INIT;
 	WS_AUTO(ws_host) struct ws_host me = WS_HOST_INIT;
 	WS_AUTO_CLOSE int use = ws_lock_open(s->dir, "use");
+	struct ws_filter_list filters;
 	int status, rc;
 
 	if (use < 0 || ws_lock_try(use, true) < 0)
@@ -300,6 +302,9 @@ static int try_enter(const struct ws_root *root, struct ws_session *s, struct ws
 	ws_strv_push(&plan.argv, "/bin/true");
 	plan.cwd = ws_strdup("/");
 	plan.home = ws_strdup(me.home);
+	ws_filter_of_spec(&s->spec, &filters);
+	if (ws_seccomp_load_list(&filters, plan.filters, err) < 0)
+		return -1;
 	rc = ws_enter(&sb, &plan, false, &entered, &status, err);
 	ws_sandbox_kill(&sb);
 	return rc;

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "core/bwrap.h"
+#include "core/seccomp.h"
 
 #define MIN_FREE (256u << 20)
 #define NEED_MAJOR 5
@@ -141,12 +142,39 @@ static void probe_binary(const struct ws_probe_host *host, struct ws_check_item 
 
 static void probe_seccomp(const struct ws_probe_host *host, struct ws_check_item *item)
 {
-	(void)host;
-	ws_probe_say(
-		item, WS_CHECK_WARNING,
-		"sessions must say \"sandbox\": {\"seccomp\": \"off\"}",
-		"this build has no filter yet: a payload can get capabilities in a nested user "
-		"namespace");
+	const char *mode = ws_filter_mode(host->spec);
+	struct ws_err err = WS_ERR_INIT;
+
+	for (int i = 0; i < WS_FILTERS; i++) {
+		WS_AUTO(ws_buf) struct ws_buf bytes = WS_BUF_INIT;
+
+		if (ws_seccomp_load((enum ws_filter)i, &bytes, &err) == 0)
+			continue;
+		ws_probe_say(item,
+			     !strcmp(mode, "off") ? WS_CHECK_WARNING : WS_CHECK_FAILED,
+			     err.hint, "%s", err.msg);
+		return;
+	}
+	if (!strcmp(mode, "enforce"))
+		ws_probe_say(
+			item, WS_CHECK_OK, NULL,
+			"\"enforce\" is the default of this root: refused calls fail");
+	else if (!strcmp(mode, "log") && !ws_seccomp_is_recorded())
+		ws_probe_say(
+			item, WS_CHECK_WARNING,
+			"add the word log to the sysctl "
+			"kernel.seccomp.actions_logged, or set sandbox.seccomp to "
+			"\"enforce\"",
+			"\"log\" is the default of this root, which allows, and this "
+			"kernel keeps no record of it");
+	else
+		ws_probe_say(item, WS_CHECK_WARNING,
+			     "set sandbox.seccomp to \"enforce\" where what runs can do "
+			     "with it",
+			     "\"%s\" is the default of this root, which allows%s: a "
+			     "payload can get capabilities in a nested user namespace",
+			     mode,
+			     !strcmp(mode, "log") ? " (this kernel records it)" : "");
 }
 
 static void probe_landlock(const struct ws_probe_host *host, struct ws_check_item *item)

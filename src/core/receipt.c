@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/filter.h"
 
 #define STATUS_MAX 65536
 #define DIGEST "sha256:"
@@ -47,6 +48,7 @@ static const struct {
 
 void ws_receipt_release(struct ws_receipt *r)
 {
+	ws_freep(&r->filter);
 	ws_freep(&r->cgroup);
 }
 
@@ -177,6 +179,8 @@ void ws_receipt_print(struct ws_jsonw *w, const struct ws_receipt *r)
 	ws_jsonw_object(w, "seccomp");
 	ws_jsonw_u64(w, "mode", r->seccomp_mode);
 	ws_jsonw_u64(w, "filters", r->seccomp_filters);
+	ws_jsonw_str(w, "setting", r->seccomp);
+	ws_jsonw_bool(w, "refuses", r->seccomp && !strcmp(r->seccomp, "enforce"));
 	ws_jsonw_end(w, '}');
 	ws_jsonw_object(w, "rlimits");
 	for (size_t i = 0; i < WS_ARRAY_SIZE(rlimits); i++) {
@@ -207,7 +211,7 @@ static void print_digest(struct ws_jsonw *w, const char *key, const char *text)
 }
 
 void ws_receipt_print_facts(struct ws_jsonw *w, const struct ws_session *s,
-			    const struct ws_sandbox *sb)
+			    const struct ws_sandbox *sb, const struct ws_receipt *r)
 {
 	ws_jsonw_str(w, "profile", "tool");
 	ws_jsonw_str(w, "network", sb->nsflags & CLONE_NEWNET ? "isolate" : "share");
@@ -222,7 +226,7 @@ void ws_receipt_print_facts(struct ws_jsonw *w, const struct ws_session *s,
 	ws_jsonw_end(w, ']');
 	ws_jsonw_object(w, "digests");
 	print_digest(w, "policy", sb->policy);
-	ws_jsonw_null(w, "filter"); /* there is none yet */
+	ws_jsonw_str(w, "filter", r->filter && *r->filter ? r->filter : NULL);
 	print_digest(w, "label", sb->label);
 	ws_jsonw_end(w, '}');
 	ws_jsonw_object(w, "bwrap");
@@ -242,8 +246,11 @@ void ws_receipt_sandbox(struct ws_jsonw *w, const char *key, const struct ws_ses
 	ws_jsonw_int(w, "pid", sb->init.pid);
 	ws_clock_rfc3339(sb->started, started);
 	ws_jsonw_str(w, "started", started);
-	if (ws_receipt_read(sb->init.pid, &r) == 0)
+	if (ws_receipt_read(sb->init.pid, &r) == 0) {
+		r.seccomp = ws_filter_mode(&s->spec);
+		r.filter = ws_strdup(sb->filter);
 		ws_receipt_print(w, &r);
-	ws_receipt_print_facts(w, s, sb);
+	}
+	ws_receipt_print_facts(w, s, sb, &r);
 	ws_jsonw_end(w, '}');
 }

@@ -79,5 +79,9 @@ void ws_render_bwrap(const struct ws_plan *plan, int first_fd, struct ws_strv *a
 		ws_strv_add(args, "--hostname", plan->hostname, NULL);
 	for (size_t i = 0; i < plan->nmounts; i++)
 		render_mount(&plan->mounts[i], first_fd, args, data);
+	for (size_t i = 0; i < plan->filters.n; i++) {
+		ws_strv_push(args, "--add-seccomp-fd");
+		ws_strv_addf(args, "%d", first_fd + (int)(data->n + i));
+	}
 	ws_strv_add(args, "--chdir", "/", NULL);
 }

@@ -7,7 +7,8 @@
 
 /*
  * A plan in bwrap's words: pure. What bwrap reads from descriptors has the number
- * FIRST_FD + n, n being its place in DATA, where the bytes are added.
+ * FIRST_FD + n, n being its place in DATA, where the bytes are added; after these come
+ * the plan's filters.
  */
 void ws_render_bwrap(const struct ws_plan *plan, int first_fd, struct ws_strv *args,
 		     struct ws_strv *data);

@@ -22,6 +22,7 @@ struct ws_sandbox {
 	uint64_t started; /* ns since 1970 */
 	char *policy;	  /* canonical text it was started with */
 	char *label;	  /* LSM label of init, or "" */
+	char *filter;	  /* digest of the system call filters of init, or "" */
 	char *bwrap, *bwrap_version, *build;
 };
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/sandbox_start.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +25,7 @@
 #include "core/plan.h"
 #include "core/render.h"
 #include "core/sandbox_record.h"
+#include "core/seccomp.h"
 #include "init/protocol.h"
 
 #define FIRST_DATA_FD 10
@@ -35,8 +39,10 @@ struct start {
 	struct ws_plan plan;
 	struct ws_bwrap bwrap;
 	struct ws_strv args, data;
+	struct ws_buf filters[WS_PLAN_FILTERS_MAX];
 	int args_fd;
-	int *data_fds;
+	int *data_fds; /* what bwrap reads: DATA, then the filters */
+	size_t ndata;
 	int control, control_inside;
 	int lock_inside; /* the mutex by a description of init's own */
 	int errors;	 /* what bwrap says: shown, never parsed */
@@ -51,8 +57,10 @@ struct start {
 
 static void start_release(struct start *st)
 {
-	for (size_t i = 0; st->data_fds && i < st->data.n; i++)
+	for (size_t i = 0; st->data_fds && i < st->ndata; i++)
 		ws_closep(&st->data_fds[i]);
+	for (size_t i = 0; i < WS_PLAN_FILTERS_MAX; i++)
+		ws_buf_release(&st->filters[i]);
 	ws_freep(&st->data_fds);
 	ws_strv_release(&st->args);
 	ws_strv_release(&st->data);
@@ -83,7 +91,18 @@ static int make_plan(const struct ws_root *root, const struct ws_session *s,
 	ws_host_source(root->path, s, &src);
 	ws_plan_make(&src, &st->host, &st->plan);
 	ws_render_bwrap(&st->plan, FIRST_DATA_FD, &st->args, &st->data);
-	return 0;
+	return ws_seccomp_load_list(&st->plan.filters, st->filters, err);
+}
+
+static void make_data(struct start *st)
+{
+	st->data_fds = ws_alloc((st->data.n + st->plan.filters.n + 1) * sizeof(int));
+	for (size_t i = 0; i < st->data.n; i++)
+		st->data_fds[st->ndata++] =
+			ws_memfd("data", st->data.v[i], strlen(st->data.v[i]));
+	for (size_t i = 0; i < st->plan.filters.n; i++)
+		st->data_fds[st->ndata++] =
+			ws_memfd("filter", st->filters[i].data, st->filters[i].len);
 }
 
 /* Options go by a memfd, NUL-separated: no host path in an argv. */
@@ -98,9 +117,7 @@ static int make_descriptors(const struct ws_session *s, struct start *st,
 		ws_buf_add(&args, st->args.v[i], strlen(st->args.v[i]) + 1);
 	st->args_fd = ws_memfd("args", args.data, args.len);
 	st->errors = ws_memfd("stderr", "", 0);
-	st->data_fds = ws_alloc((st->data.n + 1) * sizeof(int));
-	for (size_t i = 0; i < st->data.n; i++)
-		st->data_fds[i] = ws_memfd("data", st->data.v[i], strlen(st->data.v[i]));
+	make_data(st);
 	st->lock_inside = ws_lock_open(s->dir, "lock");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return ws_fail_errno(err, "make a socket");
@@ -115,7 +132,7 @@ static int make_descriptors(const struct ws_session *s, struct start *st,
 
 static struct ws_fdmap *map_descriptors(const struct start *st, int use, size_t *ret_n)
 {
-	struct ws_fdmap *map = ws_alloc((st->data.n + 5) * sizeof(*map));
+	struct ws_fdmap *map = ws_alloc((st->ndata + 5) * sizeof(*map));
 	size_t n = 0;
 
 	map[n++] = (struct ws_fdmap){ st->errors, 2 };
@@ -123,10 +140,34 @@ static struct ws_fdmap *map_descriptors(const struct start *st, int use, size_t 
 	map[n++] = (struct ws_fdmap){ st->lock_inside, WS_BOOT_FD_LOCK };
 	map[n++] = (struct ws_fdmap){ use, WS_BOOT_FD_USE };
 	map[n++] = (struct ws_fdmap){ st->args_fd, ARGS_FD };
-	for (size_t i = 0; i < st->data.n; i++)
+	for (size_t i = 0; i < st->ndata; i++)
 		map[n++] = (struct ws_fdmap){ st->data_fds[i], FIRST_DATA_FD + (int)i };
 	*ret_n = n;
 	return map;
+}
+
+/* Is keyctl forbidden altogether: even a question that has an answer everywhere else? */
+static bool keyctl_forbidden(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_PROCESS_KEYRING, 0) <
+		       0 &&
+	       errno == EPERM;
+}
+
+/*
+ * A session keyring that nobody else has, for PID 1: it inherits ours, and its filter
+ * lets it make none. Commands join one of the sandbox's own when they enter. Where there
+ * are no keyrings, or a filter around us forbids them, there is nothing to reach.
+ */
+static int leave_keyring(struct ws_err *err)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 ||
+	    errno == ENOSYS || (errno == EPERM && keyctl_forbidden()))
+		return 0;
+	ws_fail_errno(err, "take a new session keyring");
+	err->kind = WS_HOST_UNSUPPORTED;
+	return errno == EDQUOT ? ws_hint(err, "raise the sysctl kernel.keys.maxkeys")
+			       : -1;
 }
 
 static int spawn_bwrap(struct start *st, int use, struct ws_err *err)
@@ -251,6 +292,7 @@ static int fill_record(const struct ws_session *s, const struct start *st, pid_t
 	sb->bwrap = ws_strdup(st->bwrap.path);
 	sb->bwrap_version = ws_strdup(st->bwrap.version);
 	sb->build = ws_strdup(PACKAGE_VERSION);
+	sb->filter = ws_seccomp_digest(st->filters);
 	read_label(init, &sb->label);
 	return 0;
 }
@@ -280,7 +322,7 @@ static int bring_up(const struct ws_session *s, struct start *st, int use,
 {
 	pid_t init = -1;
 
-	if (spawn_bwrap(st, use, err) < 0)
+	if (leave_keyring(err) < 0 || spawn_bwrap(st, use, err) < 0)
 		return -1;
 	if (wait_ready(st, &init, err) < 0)
 		return explain(st, err);

@@ -147,7 +147,8 @@ void ws_spec_print_for(const struct ws_spec *spec, enum ws_spec_source source,
 /*
  * The part that is read when a sandbox starts (sandbox, limits, binds, profiles,
  * persistent_home, session_tmp; not environment values), canonical: two specs with the
- * same text want the same sandbox. ws_spec_policy_digest: its SHA-256.
+ * same text want the same sandbox. The filters are in it by their sums.
+ * ws_spec_policy_digest: its SHA-256.
  */
 void ws_spec_policy(const struct ws_spec *spec, struct ws_buf *out);
 void ws_spec_policy_digest(const struct ws_spec *spec, char out[WS_SHA256_HEX]);

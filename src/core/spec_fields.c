@@ -87,10 +87,9 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 		  "whatever this says" },
 	{ "sandbox.seccomp", WS_KEY_ENUM, SECURITY, .when = WS_WHEN_START,
 	  AT(sandbox.seccomp), .words = { "default", "log", "enforce", "off" },
-	  .def = "\"default\"", .later = "the system call filter",
-	  .nothing = { "\"off\"" },
-	  .help = "The system call filter: log records and allows, enforce denies; default is "
-		  "log" },
+	  .def = "\"default\"",
+	  .help = "The system call filter: log records and allows, enforce refuses; default "
+		  "is log" },
 	{ "sandbox.env_mode", WS_KEY_ENUM, SECURITY, .when = WS_WHEN_START,
 	  AT(sandbox.env_mode), .words = { "minimal", "inherit_all" },
 	  .def = "\"minimal\"",

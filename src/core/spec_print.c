@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/filter.h"
 #include "core/spec_fields.h"
 
 /* Which rows right below the top, and in sections, are written. */
@@ -152,9 +153,28 @@ void ws_spec_print(const struct ws_spec *spec, bool pretty, struct ws_buf *out)
 	print(spec, any, pretty, out);
 }
 
+/* Not only the mode: another build's filter of that name may refuse less. */
+static void write_filters(const struct ws_spec *spec, struct ws_jsonw *w)
+{
+	struct ws_filter_list filters;
+
+	ws_filter_of_spec(spec, &filters);
+	ws_jsonw_array(w, "filters");
+	for (size_t i = 0; i < filters.n; i++)
+		ws_jsonw_str(w, NULL, ws_filter_sum(filters.v[i]));
+	ws_jsonw_end(w, ']');
+}
+
 void ws_spec_policy(const struct ws_spec *spec, struct ws_buf *out)
 {
-	print(spec, for_policy, false, out);
+	struct ws_jsonw w;
+
+	ws_jsonw_init(&w, out, false);
+	ws_jsonw_object(&w, NULL);
+	write_rows(&w, "", for_policy, spec, spec);
+	write_filters(spec, &w);
+	ws_jsonw_end(&w, '}');
+	ws_jsonw_done(&w);
 }
 
 void ws_spec_policy_digest(const struct ws_spec *spec, char out[WS_SHA256_HEX])

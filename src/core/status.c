@@ -119,7 +119,7 @@ void ws_status_started(const struct ws_status *st, const char *exec_id, pid_t pi
 		return;
 	begin(&w, &line, "started", exec_id);
 	ws_jsonw_int(&w, "pid", pid);
-	ws_receipt_print_facts(&w, s, sb);
+	ws_receipt_print_facts(&w, s, sb, receipt);
 	ws_receipt_print(&w, receipt);
 	put(st, &w);
 }

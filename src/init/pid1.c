@@ -42,8 +42,7 @@ static void prepare(void)
 	prctl(PR_SET_NAME, "wsiso-init", 0, 0, 0);
 	sigfillset(&all);
 	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0 || chdir("/") < 0 ||
-	    ws_confine_stdio() < 0 || ws_confine_keyring() < 0 ||
-	    close_range(WS_BOOT_FD_USE + 1, ~0U, 0) < 0)
+	    ws_confine_stdio() < 0 || close_range(WS_BOOT_FD_USE + 1, ~0U, 0) < 0)
 		_exit(EXIT_FAILED);
 }
 

@@ -267,7 +267,8 @@ assert p.communicate(timeout=20)[0] == b"alive\n"' \
 		ws exec --status-file "$T/status" "$ID" -- true
 		jq -es '.[0] | .type == "started" and .no_new_privs and
 			(.capabilities | all(. == "0000000000000000")) and
-			.seccomp.mode == 0 and .rlimits.core.hard == 1 and
+			.seccomp == {mode: 2, filters: 1, setting: "log", refuses: false} and
+			(.digests.filter | startswith("sha256:")) and .rlimits.core.hard == 1 and
 			.network == "isolate" and (.namespaces.net > 0)' "$T/status" >/dev/null
 	done
 }

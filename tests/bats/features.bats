@@ -22,9 +22,22 @@ load helpers
 }
 
 @test "features say that nothing is built of which the spec is refused" {
-	[ "$(ws features | jq -c '.parts | [.overlay, .git, .seccomp]')" = '[true,true,false]' ]
-	spec "$T/spec.json" '{"sandbox": {"seccomp": "enforce"}}'
+	[ "$(ws features | jq -c '.parts | [.overlay, .git, .fork]')" = '[true,true,false]' ]
+	spec "$T/spec.json" '{"subagent_isolation": "isolated"}'
 	refute ws spec --check "$T/spec.json"
+}
+
+@test "features name the filters, what they must be, and that log refuses nothing" {
+	local folder machine name
+	ws features | jq .seccomp >"$T/seccomp"
+	[ "$(jq -c '[.default, .filters.log.refuses, .filters.enforce.refuses]' "$T/seccomp")" = \
+		'["log",false,true]' ]
+	folder=$(jq -r .folder "$T/seccomp")
+	machine=$(jq -r .machine "$T/seccomp")
+	for name in log enforce host; do
+		[ "$(jq -r ".filters.$name.digest" "$T/seccomp")" = \
+			"sha256:$(sha256sum <"$folder/$machine.$name.bpf" | cut -d' ' -f1)" ]
+	done
 }
 
 @test "every command has --help, which names it" {

@@ -66,7 +66,6 @@ class ClientTest(unittest.IsolatedAsyncioTestCase):
         self.client = wsiso.Client(self.root, WSISO)
         self.spec = {
             "repos": [{"name": "app", "path": os.path.join(self.folder, "app")}],
-            "sandbox": {"seccomp": "off"},
         }
         await self.client.create("s", self.spec)
 
@@ -327,7 +326,7 @@ socketserver.TCPServer(("127.0.0.1", 8765), Handler).serve_forever()
 
     async def test_errors_are_exceptions_of_their_kind(self):
         client, spec = self.client, self.spec
-        broken = dict(spec, sandbox={"seccomp": "off", "unshare_nett": True})
+        broken = dict(spec, sandbox={"unshare_nett": True})
         nowhere = dict(spec, repos=[{"name": "app", "path": self.folder + "/nowhere"}])
         for call, kind in (
                 (client.state("nobody"), wsiso.SessionMissing),

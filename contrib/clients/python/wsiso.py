@@ -8,7 +8,6 @@ It needs Python 3.9 or later, its standard library, and the wsiso program.
     client = wsiso.Client(root="/srv/workspaces")
     await client.create("talk1", {
         "repos": [{"name": "app", "path": "/srv/app"}],
-        "sandbox": {"seccomp": "off"},
     })
 
     result = await client.exec("talk1", ["make", "check"], timeout=600)
