@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/tree.h"
+#include "core/binds.h"
 #include "core/gate.h"
 #include "core/layer.h"
 #include "core/probes.h"
@@ -145,7 +146,7 @@ static int check(struct making *m, struct ws_err *err)
 	if (check_new(m, err) < 0 || read_spec(m, err) < 0 || describe(m, err) < 0)
 		return -1;
 	ws_root_sweep(m->root);
-	if (check_space(m, err) < 0 ||
+	if (check_space(m, err) < 0 || ws_binds_check(m->root, &m->s.spec, err) < 0 ||
 	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0)
 		return -1;
 	return ws_overlay_check(m->root, &m->s.spec, err);

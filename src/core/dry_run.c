@@ -5,6 +5,7 @@
 
 #include "base/jsonw.h"
 #include "base/text.h"
+#include "core/binds.h"
 #include "core/bwrap.h"
 #include "core/host.h"
 #include "core/plan.h"
@@ -18,6 +19,8 @@ static const char *const kind_names[] = {
 	[WS_MOUNT_RO_BIND] = "ro-bind",
 	[WS_MOUNT_RO_BIND_TRY] = "ro-bind-try",
 	[WS_MOUNT_BIND] = "bind",
+	[WS_MOUNT_RO_BIND_FD] = "ro-bind-fd",
+	[WS_MOUNT_BIND_FD] = "bind-fd",
 	[WS_MOUNT_TMPFS] = "tmpfs",
 	[WS_MOUNT_DIR] = "dir",
 	[WS_MOUNT_SYMLINK] = "symlink",
@@ -82,14 +85,18 @@ static void print_json(const struct ws_plan *plan, const struct ws_bwrap *bwrap,
  * two overlays on one upper would be undefined.
  */
 static void print_shell(const struct ws_session *s, const struct ws_bwrap *bwrap,
-			const struct ws_strv *args, const struct ws_strv *data,
-			const struct ws_strv *filters, struct ws_buf *out)
+			const struct ws_plan *plan, const struct ws_strv *args,
+			const struct ws_strv *data, const struct ws_strv *filters,
+			struct ws_buf *out)
 {
 	WS_AUTO_FREE char *use = ws_format("%s/use", s->path);
 
-	ws_buf_addstr(out, "env -i flock --nonblock --exclusive ");
-	ws_text_shell_quote(out, use);
-	ws_buf_addch(out, ' ');
+	ws_buf_addstr(out, "env -i ");
+	if (s->dir >= 0) { /* a run that keeps nothing has nothing to be beside of */
+		ws_buf_addstr(out, "flock --nonblock --exclusive ");
+		ws_text_shell_quote(out, use);
+		ws_buf_addch(out, ' ');
+	}
 	ws_text_shell_quote(out, bwrap->path);
 	for (size_t i = 0; i < args->n; i++) {
 		/* "--as-pid-1" is for wsiso-init, which knows how to be one */
@@ -100,9 +107,12 @@ static void print_shell(const struct ws_session *s, const struct ws_bwrap *bwrap
 	}
 	ws_buf_addstr(out, " \\\n\t/bin/sh");
 	for (size_t i = 0; i < data->n; i++) {
-		ws_buf_addf(out, " \\\n\t%d< <(printf %%s ", FIRST_DATA_FD + (int)i);
+		bool bytes = ws_plan_fd_mount(plan, i)->kind == WS_MOUNT_DATA;
+
+		ws_buf_addf(out, " \\\n\t%d< %s", FIRST_DATA_FD + (int)i,
+			    bytes ? "<(printf %s " : "");
 		ws_text_shell_quote(out, data->v[i]);
-		ws_buf_addch(out, ')');
+		ws_buf_addstr(out, bytes ? ")" : "");
 	}
 	for (size_t i = 0; i < filters->n; i++) {
 		ws_buf_addf(out, " \\\n\t%d<", FIRST_DATA_FD + (int)(data->n + i));
@@ -116,6 +126,7 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 {
 	WS_AUTO(ws_host) struct ws_host host = WS_HOST_INIT;
 	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+	WS_AUTO(ws_binds) struct ws_binds binds = WS_BINDS_INIT;
 	WS_AUTO(ws_plan_source) struct ws_plan_source src = WS_PLAN_SOURCE_INIT;
 	WS_AUTO(ws_bwrap) struct ws_bwrap bwrap = { 0 };
 	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
@@ -127,11 +138,14 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 		return -1;
 	ws_host_source(root->path, s, &src);
 	ws_plan_make(&src, &host, &plan);
+	if (ws_binds_open(root, &s->spec, &binds, err) < 0 ||
+	    ws_binds_plan(&binds, &plan, err) < 0)
+		return -1;
 	ws_render_bwrap(&plan, FIRST_DATA_FD, &args, &data);
 	filter_paths(&plan, &filters);
 	if (json)
 		print_json(&plan, &bwrap, &args, &filters, out);
 	else
-		print_shell(s, &bwrap, &args, &data, &filters, out);
+		print_shell(s, &bwrap, &plan, &args, &data, &filters, out);
 	return 0;
 }

@@ -192,6 +192,7 @@ static const struct {
 	[WS_STEP_CWD] = { WS_USAGE, "start in folder" },
 	[WS_STEP_FORK] = { WS_IO, "fork in the sandbox" },
 	[WS_STEP_EXEC] = { WS_EXEC_MISSING, "run" },
+	[WS_STEP_SCOPE] = { WS_HOST_UNSUPPORTED, "scope the command by Landlock" },
 };
 
 static int failed(struct entry *y, const struct ws_buf *data, struct ws_err *err)
@@ -200,7 +201,7 @@ static int failed(struct entry *y, const struct ws_buf *data, struct ws_err *err
 	struct ws_failed f;
 
 	memcpy(&f, data->data, sizeof(f));
-	if (f.step < WS_STEP_PROTOCOL || f.step > WS_STEP_EXEC) {
+	if (f.step < WS_STEP_PROTOCOL || f.step > WS_STEP_SCOPE) {
 		errno = EPROTO;
 		return lost(y, "talk with the sandbox's init", err);
 	}

@@ -15,11 +15,12 @@
 #include "base/text.h"
 #include "core/background.h"
 #include "core/enter.h"
+#include "core/exec_caller.h"
 #include "core/exec_plan.h"
 #include "core/execlog.h"
 #include "core/execrec.h"
 #include "core/gate.h"
-#include "core/relay.h"
+#include "core/profile.h"
 #include "core/sandbox.h"
 #include "core/seccomp.h"
 #include "core/session.h"
@@ -39,33 +40,31 @@ struct exec {
 	struct ws_exec_result *result;
 	struct ws_status status;
 	struct ws_session session;
+	const char *profile;
+	const struct ws_profile *row;
+	const struct ws_spec *spec; /* what the profile makes of the session's */
+	struct ws_spec own;	    /* it, if that is not the session's own */
 	struct ws_user user;
 	struct ws_enter_plan plan;
 	struct ws_sandbox sandbox;
 	struct ws_entered entered;
 	struct ws_receipt receipt;
 	struct ws_execrec record;
-	int record_fd;	   /* -1: it runs without */
-	int in, out, errs; /* ours, for the relays */
-	int log;	   /* with detach: OUT and ERRS write to it */
-	uint64_t room;	   /* what the log still takes */
-	int parent;	   /* pidfd of the caller, with with_parent */
+	int record_fd; /* -1: it runs without */
+	struct ws_exec_caller caller;
 	int signals;
+	bool handed_over; /* to a process in the background */
 };
 
-#define EXEC_INIT                                                               \
-	.status = WS_STATUS_INIT, .session = WS_SESSION_INIT,                   \
-	.plan = WS_ENTER_PLAN_INIT, .sandbox = WS_SANDBOX_INIT,                 \
-	.entered = WS_ENTERED_INIT, .in = -1, .out = -1, .errs = -1, .log = -1, \
-	.parent = -1, .signals = -1, .record_fd = -1
+#define EXEC_INIT                                                                 \
+	.status = WS_STATUS_INIT, .session = WS_SESSION_INIT,                     \
+	.plan = WS_ENTER_PLAN_INIT, .sandbox = WS_SANDBOX_INIT,                   \
+	.entered = WS_ENTERED_INIT, .caller = WS_EXEC_CALLER_INIT, .signals = -1, \
+	.record_fd = -1
 
 static void exec_release(struct exec *x)
 {
-	ws_closep(&x->in);
-	ws_closep(&x->out);
-	ws_closep(&x->errs);
-	ws_closep(&x->log);
-	ws_closep(&x->parent);
+	ws_exec_caller_release(&x->caller);
 	ws_closep(&x->signals);
 	ws_closep(&x->record_fd);
 	ws_execrec_release(&x->record);
@@ -74,6 +73,7 @@ static void exec_release(struct exec *x)
 	ws_sandbox_release(&x->sandbox);
 	ws_enter_plan_release(&x->plan);
 	ws_user_release(&x->user);
+	ws_spec_release(&x->own);
 	ws_session_release(&x->session);
 	ws_status_release(&x->status);
 }
@@ -173,17 +173,24 @@ static void note_failure(struct exec *x, const struct ws_err *err)
 
 /* ---- before ---- */
 
-static int check_opts(const struct ws_exec_opts *o, struct ws_err *err)
+/* The sandbox is the session's, whatever a profile makes of the command. */
+static int use_profile(struct exec *x, struct ws_err *err)
 {
-	if (o->argv.n == 0) {
-		ws_fail(err, WS_USAGE, "no command");
-		return ws_hint(err, "wsiso exec %s [OPTIONS] [--] COMMAND...", o->id);
-	}
-	if (!o->argv.v[0][0])
-		return ws_fail(err, WS_USAGE, "the command has an empty name");
-	if (o->detach && (o->interactive || o->tty))
-		return ws_fail(err, WS_USAGE,
-			       "--detach excludes --interactive and --tty");
+	WS_AUTO(ws_strv) struct ws_strv warnings = WS_STRV_INIT;
+	int rc;
+
+	x->spec = &x->session.spec;
+	if (!ws_profile_changes(x->spec, x->profile))
+		return 0;
+	if (ws_spec_copy(x->spec, &x->own, err) < 0)
+		return -1;
+	rc = ws_profile_apply(&x->own, x->profile, WS_PROFILE_EXEC, &warnings, err);
+	for (size_t i = 0; i < warnings.n; i++)
+		ws_warn("%s", warnings.v[i]);
+	if (rc < 0 || ws_gate(&x->own, err) < 0)
+		return -1;
+	x->spec = &x->own;
+	x->session.profile = ws_strdup(x->profile);
 	return 0;
 }
 
@@ -191,68 +198,44 @@ static int open_session(struct exec *x, struct ws_err *err)
 {
 	struct ws_session *s = &x->session;
 
-	if (ws_session_open(x->root, x->opts->id, s, err) < 0 ||
-	    ws_gate(&s->spec, err) < 0)
+	if (ws_session_open(x->root, x->opts->id, s, err) < 0)
+		return -1;
+	if (ws_session_is_run(s)) {
+		ws_fail(err, WS_USAGE, "'%s' is no session but a sandbox for one command",
+			s->id);
+		return ws_hint(err, "wsiso run --id %s starts one with its HOME", s->id);
+	}
+	if (ws_gate(&s->spec, err) < 0)
 		return -1;
 	if (strcmp(s->status, "blocked") == 0) {
 		ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,
 			s->cause ? s->cause : "its creation failed");
 		return ws_hint(err, "wsiso create %s --retry goes on with it", s->id);
 	}
+	return use_profile(x, err);
+}
+
+static int open_place(struct exec *x, struct ws_err *err)
+{
+	const struct ws_exec_opts *o = x->opts;
+
+	if (o->run) {
+		x->spec = &x->session.spec;
+		return ws_run_open(x->root, o->run, x->profile, o->dry_run, &x->session,
+				   err);
+	}
+	return open_session(x, err);
+}
+
+static int make_plan(struct exec *x, struct ws_err *err)
+{
+	const struct ws_exec_source source = {
+		.session = &x->session, .spec = x->spec, .row = x->row, .user = &x->user
+	};
+
 	if (ws_user_self(&x->user, err) < 0)
 		return -1;
-	return ws_exec_plan(s, &x->user, x->opts, &x->plan, err);
-}
-
-/*
- * The pidfd first: a parent that dies after this is seen, one that died before differs.
- */
-static int watch_parent(struct exec *x, struct ws_err *err)
-{
-	pid_t parent = getppid();
-
-	if (!x->opts->with_parent)
-		return 0;
-	x->parent = parent > 0 ? ws_pidfd_open(parent) : -1;
-	if (x->parent >= 0 && getppid() == parent)
-		return 0;
-	return ws_fail(err, WS_USAGE,
-		       "--with-parent: there is no parent process to be tied to");
-}
-
-static int borrow(int fd, bool write, int *ret, struct ws_err *err)
-{
-	*ret = ws_relay_borrow(fd, write);
-	return *ret < 0 ? ws_fail_errno(err, "use descriptor %d", fd) : 0;
-}
-
-/* A terminal is a keyboard as well; anything else is read only if asked for. */
-static int borrow_input(struct exec *x, struct ws_err *err)
-{
-	struct stat st;
-
-	if (!x->opts->interactive && !(x->opts->tty && isatty(STDIN_FILENO)))
-		return 0;
-	if (fstat(STDIN_FILENO, &st) == 0 && S_ISDIR(st.st_mode))
-		return ws_fail(err, WS_USAGE, "standard input is a folder");
-	return borrow(STDIN_FILENO, false, &x->in, err);
-}
-
-static int open_stdio(struct exec *x, struct ws_err *err)
-{
-	if (borrow_input(x, err) < 0)
-		return -1;
-	if (!x->opts->detach)
-		return borrow(STDOUT_FILENO, true, &x->out, err) < 0 ||
-				       borrow(STDERR_FILENO, true, &x->errs, err) < 0
-			       ? -1
-			       : 0;
-	if (ws_execlog_open(&x->session, x->record.id, &x->log, &x->room, err) < 0)
-		return -1;
-	return borrow(x->log, true, &x->out, err) < 0 ||
-			       borrow(x->log, true, &x->errs, err) < 0
-		       ? -1
-		       : 0;
+	return ws_exec_plan(&source, x->opts, &x->plan, err);
 }
 
 /* ---- going in ---- */
@@ -281,7 +264,7 @@ static int enter(struct exec *x, struct ws_err *err)
 		x->signals = ws_supervise_signals(x->opts->tty, &mask);
 		if (x->signals < 0)
 			return ws_fail_errno(err, "make a signal descriptor");
-		if (ws_enter(&x->sandbox, &x->plan, x->in >= 0, &x->entered,
+		if (ws_enter(&x->sandbox, &x->plan, x->caller.in >= 0, &x->entered,
 			     &x->result->status, err) == 0)
 			return 0;
 		ws_closep(&x->signals);
@@ -304,8 +287,9 @@ static void read_receipt(void *arg, pid_t command)
 	if (ws_receipt_read(command, &x->receipt) < 0)
 		ws_warn("read back how process %d is confined: %s", (int)command,
 			strerror(errno));
-	x->receipt.seccomp = ws_filter_mode(&x->session.spec);
+	x->receipt.seccomp = ws_filter_mode(x->spec);
 	x->receipt.filter = ws_seccomp_digest(x->plan.filters);
+	x->receipt.scoped = x->plan.flags & WS_PLAN_SCOPED;
 }
 
 static int prepare(struct exec *x, struct ws_err *err)
@@ -314,8 +298,8 @@ static int prepare(struct exec *x, struct ws_err *err)
 
 	if (ws_status_open(o->status_fd, o->status_file, o->pid_file, &x->status, err) <
 		    0 ||
-	    check_opts(o, err) < 0 || watch_parent(x, err) < 0 ||
-	    open_session(x, err) < 0)
+	    ws_exec_caller_check(o, x->row, &x->caller, err) < 0 ||
+	    open_place(x, err) < 0 || make_plan(x, err) < 0)
 		return -1;
 	if (ws_status_wanted(&x->status)) {
 		x->plan.held = read_receipt;
@@ -329,7 +313,9 @@ static int start(struct exec *x, struct ws_err *err)
 	ws_session_touch(&x->session);
 	if (create_record(x, err) < 0)
 		return -1;
-	if (open_stdio(x, err) < 0 || enter(x, err) < 0) {
+	if (ws_exec_caller_open(x->opts, x->row, &x->session, x->record.id, &x->caller,
+				err) < 0 ||
+	    enter(x, err) < 0) {
 		note_failure(x, err);
 		return -1;
 	}
@@ -338,6 +324,13 @@ static int start(struct exec *x, struct ws_err *err)
 }
 
 /* ---- while it runs, and after ---- */
+
+/* However it came to an end: of a run nothing stays. */
+static void end_run(struct exec *x)
+{
+	if (x->opts->run && !x->handed_over)
+		ws_run_end(x->root, &x->session, &x->sandbox);
+}
 
 /* Its name is on the record and with the caller before anything else is done. */
 static void announce(struct exec *x)
@@ -353,14 +346,15 @@ static void announce(struct exec *x)
 /* Whoever of the tree lives on writes to the log from now on, never to a broken pipe. */
 static void keep_survivors(struct exec *x)
 {
+	struct ws_exec_caller *c = &x->caller;
 	struct ws_err err = WS_ERR_INIT;
 
 	if (x->entered.out < 0 && x->entered.errs < 0)
 		return;
-	if (x->log < 0 &&
-	    ws_execlog_open(&x->session, x->record.id, &x->log, &x->room, &err) < 0)
+	if (c->log < 0 &&
+	    ws_execlog_open(&x->session, x->record.id, &c->log, &c->room, &err) < 0)
 		ws_warn("%s", err.msg);
-	if (ws_execlog_follow(x->log, x->room, x->entered.out, x->entered.errs) < 0)
+	if (ws_execlog_follow(c->log, c->room, x->entered.out, x->entered.errs) < 0)
 		ws_warn("keep the output of what runs on: %s", strerror(errno));
 }
 
@@ -379,14 +373,15 @@ static int supervise(struct exec *x, struct ws_err *err)
 		.entered = &x->entered,
 		.sandbox = &x->sandbox,
 		.signals = x->signals,
-		.in = ws_steal_fd(&x->in),
-		.out = ws_steal_fd(&x->out),
-		.errs = ws_steal_fd(&x->errs),
-		.room = x->opts->detach ? &x->room : NULL,
+		.in = ws_steal_fd(&x->caller.in),
+		.out = ws_steal_fd(&x->caller.out),
+		.errs = ws_steal_fd(&x->caller.errs),
+		.room = x->opts->detach ? &x->caller.room : NULL,
 		.keyboard = -1,
-		.timeout_ms = ws_exec_timeout(&x->session, x->opts),
+		.timeout_ms = ws_exec_timeout(x->spec, x->opts),
 		.kill_after_ms = x->opts->kill_after_ms,
-		.parent = x->parent,
+		.parent = x->caller.parent,
+		.serves = x->row->serves,
 		.on_end = note_end,
 		.arg = x,
 	};
@@ -400,7 +395,9 @@ static int supervise(struct exec *x, struct ws_err *err)
 		note_failure(x, err);
 		return -1;
 	}
-	keep_survivors(x);
+	end_run(x);
+	if (!x->opts->run)
+		keep_survivors(x);
 	ws_status_exited(&x->status, x->record.id, &outcome, x->record.cause);
 	note_lost_output(x, &outcome);
 	x->result->status = outcome.status;
@@ -419,6 +416,7 @@ static _Noreturn void detached(struct exec *x, int ready)
 	close(ready);
 	if (supervise(x, &err) < 0)
 		ws_warn("%s", err.msg);
+	end_run(x);
 	exec_release(x);
 	_exit(0);
 }
@@ -445,6 +443,7 @@ static int detach(struct exec *x, struct ws_err *err)
 	close(ends[0]);
 	if (pid < 0)
 		return ws_fail_errno(err, "start a process for the background");
+	x->handed_over = true;
 	x->result->status = 0;
 	return 0;
 }
@@ -474,11 +473,14 @@ int ws_exec(const struct ws_root *root, const struct ws_exec_opts *opts,
 		.root = root,
 		.opts = opts,
 		.result = ret,
+		.profile = opts->profile ? opts->profile : WS_PROFILE_DEFAULT,
 	};
 	int rc;
 
 	ret->status = 125;
+	x.row = ws_profile_find(x.profile);
 	rc = run(&x, err);
+	end_run(&x);
 	if (rc < 0)
 		ws_status_failed(&x.status, x.record.id, ret->status, err);
 	return rc;

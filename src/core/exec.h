@@ -9,12 +9,17 @@
 #include "base/err.h"
 #include "base/strv.h"
 #include "core/root.h"
+#include "core/run.h"
 
 /* One command in a session, as the command line asked for it. */
 struct ws_exec_opts {
 	const char *id;
+	const struct ws_run_opts
+		*run;	     /* NULL: in session ID; else in a sandbox of its own
+					*/
+	const char *profile; /* or NULL: tool */
 	const char *exec_id; /* or NULL: made up */
-	const char *cwd;     /* or NULL: the only repo, else /workspace */
+	const char *cwd;     /* or NULL: the only repo, else /workspace; of a run: HOME */
 	struct ws_strv env;  /* NAME=VALUE in order, -e NAME already looked up */
 	struct ws_strv argv;
 	bool interactive, tty, detach, with_parent, dry_run, json;

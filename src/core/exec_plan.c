@@ -9,12 +9,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/env.h"
+#include "core/landlock.h"
 #include "core/seccomp.h"
 #include "core/tty.h"
 
 #define WORKSPACE "/workspace"
 #define TMPFS_SIZE (1ull << 30)
-#define NRLIMITS 2
+#define NRLIMITS 2 /* by keys of a spec */
 
 /* Without ".", ".." and doubled slashes, as if there were no links. */
 static char *normal_form(const char *path)
@@ -35,11 +36,18 @@ static char *normal_form(const char *path)
 	return ws_buf_steal(&out);
 }
 
-char *ws_exec_cwd(const struct ws_session *s, const char *cwd, struct ws_err *err)
+static char *usual_folder(const struct ws_session *s, const char *home)
 {
-	WS_AUTO_FREE char *base = s->nrepos == 1
-					  ? ws_format(WORKSPACE "/%s", s->repos[0].name)
-					  : ws_strdup(WORKSPACE);
+	if (ws_session_is_run(s))
+		return ws_strdup(home);
+	return s->nrepos == 1 ? ws_format(WORKSPACE "/%s", s->repos[0].name)
+			      : ws_strdup(WORKSPACE);
+}
+
+char *ws_exec_cwd(const struct ws_session *s, const char *home, const char *cwd,
+		  struct ws_err *err)
+{
+	WS_AUTO_FREE char *base = usual_folder(s, home);
 	WS_AUTO_FREE char *path = NULL;
 	WS_AUTO_FREE char *normal = NULL;
 
@@ -60,9 +68,9 @@ char *ws_exec_cwd(const struct ws_session *s, const char *cwd, struct ws_err *er
 	return ws_steal_ptr(&path);
 }
 
-uint64_t ws_exec_timeout(const struct ws_session *s, const struct ws_exec_opts *opts)
+uint64_t ws_exec_timeout(const struct ws_spec *spec, const struct ws_exec_opts *opts)
 {
-	uint64_t limit = (uint64_t)(s->spec.limits.timeout_s * 1000);
+	uint64_t limit = (uint64_t)(spec->limits.timeout_s * 1000);
 
 	if (!limit || (opts->timeout_ms && opts->timeout_ms < limit))
 		return opts->timeout_ms;
@@ -74,8 +82,6 @@ static void add_rlimit(struct ws_enter_plan *plan, uint32_t resource, uint64_t v
 {
 	struct rlimit now;
 
-	if (!value)
-		return;
 	if (getrlimit((enum __rlimit_resource)resource, &now) == 0 &&
 	    now.rlim_max < value)
 		value = now.rlim_max;
@@ -83,54 +89,70 @@ static void add_rlimit(struct ws_enter_plan *plan, uint32_t resource, uint64_t v
 		(struct ws_rlimit){ .resource = resource, .soft = value, .hard = value };
 }
 
-static void warn_denied(const struct ws_session *s, const struct ws_strv *env)
+static void add_rlimits(struct ws_enter_plan *plan, const struct ws_exec_source *src)
+{
+	const struct ws_spec_limits *limits = &src->spec->limits;
+	const struct ws_profile *row = src->row;
+
+	plan->rlimits = ws_alloc((NRLIMITS + row->nrlimits) * sizeof(*plan->rlimits));
+	if (limits->file_size_max)
+		add_rlimit(plan, RLIMIT_FSIZE, limits->file_size_max);
+	if (limits->open_files)
+		add_rlimit(plan, RLIMIT_NOFILE, limits->open_files);
+	for (size_t i = 0; i < row->nrlimits; i++)
+		add_rlimit(plan, row->rlimits[i].resource, row->rlimits[i].hard);
+}
+
+static void warn_denied(const struct ws_spec *spec, const struct ws_strv *env)
 {
 	for (size_t i = 0; i < env->n; i++) {
 		WS_AUTO_FREE char *name = ws_strndup(env->v[i], strcspn(env->v[i], "="));
 
-		if (ws_strv_has(&s->spec.sandbox.deny_env_vars, name))
+		if (ws_strv_has(&spec->sandbox.deny_env_vars, name))
 			ws_warn("variable '%s' is not passed on: the session's spec denies it",
 				name);
 	}
 }
 
+/* HOME and /tmp are as the sandbox was made; Landlock is for who is alone in it. */
 static uint32_t plan_flags(const struct ws_session *s, const struct ws_exec_opts *opts)
 {
+	bool scoped = ws_session_is_run(s) && ws_landlock_abi() >= WS_LANDLOCK_SCOPES;
+
 	return (opts->tty ? WS_PLAN_TTY : 0) |
 	       (s->spec.persistent_home ? 0 : WS_PLAN_PRIVATE_HOME) |
-	       (s->spec.session_tmp ? 0 : WS_PLAN_PRIVATE_TMP);
+	       (s->spec.session_tmp ? 0 : WS_PLAN_PRIVATE_TMP) |
+	       (scoped ? WS_PLAN_SCOPED : 0);
 }
 
-int ws_exec_plan(const struct ws_session *s, const struct ws_user *user,
-		 const struct ws_exec_opts *opts, struct ws_enter_plan *ret,
-		 struct ws_err *err)
+int ws_exec_plan(const struct ws_exec_source *src, const struct ws_exec_opts *opts,
+		 struct ws_enter_plan *ret, struct ws_err *err)
 {
+	const struct ws_user *user = src->user;
+	const struct ws_spec *spec = src->spec;
 	const struct ws_env_facts facts = {
 		.user = user->name,
 		.home = user->home,
 		.term = opts->tty ? getenv("TERM") : NULL,
 		.tz = getenv("TZ"),
 	};
-	const struct ws_spec_limits *limits = &s->spec.limits;
 	struct ws_filter_list filters;
 
-	ret->cwd = ws_exec_cwd(s, opts->cwd, err);
+	ret->cwd = ws_exec_cwd(src->session, user->home, opts->cwd, err);
 	if (!ret->cwd)
 		return -1;
 	ret->home = ws_strdup(user->home);
-	ret->flags = plan_flags(s, opts);
+	ret->flags = plan_flags(src->session, opts);
 	ret->kill_after_ms = opts->kill_after_ms < UINT32_MAX
 				     ? (uint32_t)opts->kill_after_ms
 				     : UINT32_MAX;
-	ret->tmpfs_size = limits->tmp_size ? limits->tmp_size : TMPFS_SIZE;
+	ret->tmpfs_size = spec->limits.tmp_size ? spec->limits.tmp_size : TMPFS_SIZE;
 	if (opts->tty)
 		ret->size = ws_tty_size();
-	ret->rlimits = ws_alloc(NRLIMITS * sizeof(*ret->rlimits));
-	add_rlimit(ret, RLIMIT_FSIZE, limits->file_size_max);
-	add_rlimit(ret, RLIMIT_NOFILE, limits->open_files);
+	add_rlimits(ret, src);
 	ws_strv_extend(&ret->argv, &opts->argv);
-	warn_denied(s, &opts->env);
-	ws_env_build(&s->spec.sandbox, &facts, environ, &opts->env, &ret->env);
-	ws_filter_of_spec(&s->spec, &filters);
+	warn_denied(spec, &opts->env);
+	ws_env_build(&spec->sandbox, &facts, environ, &opts->env, &ret->env);
+	ws_filter_of_spec(spec, &filters);
 	return ws_seccomp_load_list(&filters, ret->filters, err);
 }

@@ -59,7 +59,7 @@ void ws_host_source(const char *root, const struct ws_session *s,
 		.root = root,
 		.folder = s->path,
 		.init = PKGLIBEXECDIR "/wsiso-init",
-		.stack = &s->stack,
+		.stack = ws_session_is_run(s) ? NULL : &s->stack,
 	};
 	for (size_t i = 0; i < s->nrepos; i++) {
 		if (!s->repos[i].pool)

@@ -271,6 +271,7 @@ void ws_plan_make(const struct ws_plan_source *src, const struct ws_host *host,
 	add(ret, WS_MOUNT_SYMLINK, "../run", "/var/run");
 	plan_kept(ret, src->folder, spec->session_tmp, "tmp", "/tmp");
 	plan_kept(ret, src->folder, spec->persistent_home, "home", host->home);
-	plan_workspace(ret, src);
+	if (src->stack)
+		plan_workspace(ret, src);
 	add(ret, WS_MOUNT_REMOUNT_RO, NULL, "/");
 }

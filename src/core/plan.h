@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/strv.h"
 #include "core/filter.h"
 #include "core/spec.h"
@@ -19,6 +20,8 @@ enum ws_mount_kind {
 	WS_MOUNT_RO_BIND,     /* source, recursively read-only */
 	WS_MOUNT_RO_BIND_TRY, /* the same, if the source is there */
 	WS_MOUNT_BIND,	      /* source, writable */
+	WS_MOUNT_RO_BIND_FD,  /* what fd stands for; source is its name, for people */
+	WS_MOUNT_BIND_FD,     /* the same, writable */
 	WS_MOUNT_TMPFS,	      /* always with a size */
 	WS_MOUNT_DIR,	      /* an empty folder */
 	WS_MOUNT_SYMLINK,     /* source is the link's text */
@@ -38,6 +41,7 @@ struct ws_mount {
 	char *data;
 	unsigned mode; /* of a TMPFS or DIR; 0: 0755 */
 	uint64_t size; /* bytes of a TMPFS */
+	int fd;	       /* of a BIND_FD: somebody else's */
 };
 
 struct ws_plan {
@@ -80,15 +84,32 @@ struct ws_plan_source {
 	const char *root;	     /* the state folder's path */
 	const char *folder;	     /* the session's: upper, work, home, tmp */
 	const char *init;	     /* wsiso-init's path */
-	const struct ws_strv *stack; /* layers, bottom to top */
+	const struct ws_strv *stack; /* layers, bottom to top; NULL: no /workspace */
 	struct ws_strv repos;	     /* names of those with a pool ... */
 	struct ws_strv pools;	     /* ... and their pools, in the same order */
 };
 
 #define WS_PLAN_SOURCE_INIT ((struct ws_plan_source){ 0 })
 
+/* A file or folder of the host that is to appear inside; all of it stays the caller's. */
+struct ws_plan_bind {
+	char *source; /* where it is, for people */
+	char *target;
+	int fd; /* what is bound: from the check to the mount it is the same one */
+	bool writable;
+};
+
 void ws_plan_release(struct ws_plan *p);
 void ws_plan_make(const struct ws_plan_source *src, const struct ws_host *host,
 		  struct ws_plan *ret);
+/*
+ * Adds a bind (plan_bind.c). spec-invalid if its target touches what the plan has
+ * already: no bind covers or lies in what is wsiso's own, or lies below what a command
+ * can write. Outer targets come first.
+ */
+int ws_plan_add_bind(struct ws_plan *p, const struct ws_plan_bind *bind,
+		     struct ws_err *err);
+/* The Nth of those mounts that bwrap makes from a descriptor, or NULL. */
+const struct ws_mount *ws_plan_fd_mount(const struct ws_plan *p, size_t n);
 
 #endif

@@ -3,18 +3,17 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/landlock.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "base/text.h"
 #include "core/bwrap.h"
+#include "core/landlock.h"
 #include "core/seccomp.h"
 
 #define MIN_FREE (256u << 20)
@@ -179,16 +178,21 @@ static void probe_seccomp(const struct ws_probe_host *host, struct ws_check_item
 
 static void probe_landlock(const struct ws_probe_host *host, struct ws_check_item *item)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
-			   LANDLOCK_CREATE_RULESET_VERSION);
+	int abi = ws_landlock_abi();
 
 	(void)host;
-	if (abi > 0)
-		ws_probe_say(item, WS_CHECK_OK, NULL,
-			     "Landlock ABI %ld (not used by sessions)", abi);
+	if (abi >= WS_LANDLOCK_SCOPES)
+		ws_probe_say(
+			item, WS_CHECK_OK, NULL,
+			"Landlock ABI %d: run keeps signals and abstract unix sockets "
+			"inside (sessions do not use it)",
+			abi);
 	else
-		ws_probe_say(item, WS_CHECK_OK, NULL,
-			     "no Landlock here (not used by sessions)");
+		ws_probe_say(
+			item, WS_CHECK_OK, NULL,
+			"%s: with a shared network what runs in run reaches the host's "
+			"abstract unix sockets (Linux 6.12 with Landlock closes them)",
+			abi > 0 ? "an older Landlock" : "no Landlock");
 }
 
 static void probe_cgroup(const struct ws_probe_host *host, struct ws_check_item *item)

@@ -15,6 +15,8 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "core/filter.h"
+#include "core/landlock.h"
+#include "core/profile.h"
 
 #define STATUS_MAX 65536
 #define DIGEST "sha256:"
@@ -164,6 +166,19 @@ static void print_limit(struct ws_jsonw *w, const char *key, uint64_t value)
 		ws_jsonw_u64(w, key, value);
 }
 
+static void print_landlock(struct ws_jsonw *w, bool scoped)
+{
+	ws_jsonw_object(w, "landlock");
+	ws_jsonw_int(w, "abi", ws_landlock_abi());
+	ws_jsonw_array(w, "scopes");
+	if (scoped) {
+		ws_jsonw_str(w, NULL, "abstract_unix_socket");
+		ws_jsonw_str(w, NULL, "signal");
+	}
+	ws_jsonw_end(w, ']');
+	ws_jsonw_end(w, '}');
+}
+
 void ws_receipt_print(struct ws_jsonw *w, const struct ws_receipt *r)
 {
 	ws_jsonw_object(w, "namespaces");
@@ -182,6 +197,7 @@ void ws_receipt_print(struct ws_jsonw *w, const struct ws_receipt *r)
 	ws_jsonw_str(w, "setting", r->seccomp);
 	ws_jsonw_bool(w, "refuses", r->seccomp && !strcmp(r->seccomp, "enforce"));
 	ws_jsonw_end(w, '}');
+	print_landlock(w, r->scoped);
 	ws_jsonw_object(w, "rlimits");
 	for (size_t i = 0; i < WS_ARRAY_SIZE(rlimits); i++) {
 		ws_jsonw_object(w, rlimits[i].name);
@@ -213,7 +229,7 @@ static void print_digest(struct ws_jsonw *w, const char *key, const char *text)
 void ws_receipt_print_facts(struct ws_jsonw *w, const struct ws_session *s,
 			    const struct ws_sandbox *sb, const struct ws_receipt *r)
 {
-	ws_jsonw_str(w, "profile", "tool");
+	ws_jsonw_str(w, "profile", s->profile ? s->profile : WS_PROFILE_DEFAULT);
 	ws_jsonw_str(w, "network", sb->nsflags & CLONE_NEWNET ? "isolate" : "share");
 	ws_jsonw_array(w, "snapshots");
 	for (size_t i = 0; i < s->nrepos; i++) {

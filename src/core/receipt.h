@@ -27,6 +27,7 @@ struct ws_receipt {
 	uint64_t soft[WS_RECEIPT_RLIMITS],
 		hard[WS_RECEIPT_RLIMITS]; /* UINT64_MAX: none */
 	char *cgroup;
+	bool scoped; /* by Landlock: what nobody can read back, but nothing ran without */
 };
 
 #define WS_RECEIPT_INIT ((struct ws_receipt){ 0 })

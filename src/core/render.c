@@ -18,6 +18,8 @@ static const char *const simple_options[] = {
 	[WS_MOUNT_RO_BIND] = "--ro-bind",
 	[WS_MOUNT_RO_BIND_TRY] = "--ro-bind-try",
 	[WS_MOUNT_BIND] = "--bind",
+	[WS_MOUNT_RO_BIND_FD] = "--ro-bind-fd",
+	[WS_MOUNT_BIND_FD] = "--bind-fd",
 	[WS_MOUNT_SYMLINK] = "--symlink",
 	[WS_MOUNT_PROC] = "--proc",
 	[WS_MOUNT_DEV] = "--dev",
@@ -56,6 +58,13 @@ static void render_mount(const struct ws_mount *m, int first_fd, struct ws_strv 
 		ws_strv_addf(args, "%d", first_fd + (int)data->n);
 		ws_strv_push(args, m->target);
 		ws_strv_push(data, m->data);
+		break;
+	case WS_MOUNT_RO_BIND_FD:
+	case WS_MOUNT_BIND_FD:
+		ws_strv_push(args, simple_options[m->kind]);
+		ws_strv_addf(args, "%d", first_fd + (int)data->n);
+		ws_strv_push(args, m->target);
+		ws_strv_push(data, m->source);
 		break;
 	case WS_MOUNT_OVERLAY:
 		render_overlay(m, args);

@@ -153,14 +153,34 @@ static int lay_over_root_file(const struct ws_root *root, struct ws_spec *spec,
 	return lay_over(doc, ROOT_FILE, WS_SPEC_ROOT_FILE, false, spec, err);
 }
 
+static int lay_first(const char *text, struct ws_spec *spec, struct ws_err *err)
+{
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (!text)
+		return 0;
+	if (ws_json_parse("defaults", text, strlen(text), &doc, err) < 0)
+		return -1;
+	return lay_over(doc, "defaults", WS_SPEC_SESSION, true, spec, err);
+}
+
 int ws_root_spec(const struct ws_root *root, const struct ws_json *doc, const char *name,
 		 bool strict, struct ws_spec *ret, struct ws_err *err)
+{
+	return ws_root_spec_on(root, NULL, doc, name, strict, ret, err);
+}
+
+int ws_root_spec_on(const struct ws_root *root, const char *defaults,
+		    const struct ws_json *doc, const char *name, bool strict,
+		    struct ws_spec *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_spec) struct ws_spec spec;
 	WS_AUTO(ws_strv) struct ws_strv warnings = WS_STRV_INIT;
 	int rc;
 
 	ws_spec_init(&spec);
+	if (lay_first(defaults, &spec, err) < 0)
+		return -1;
 	if (lay_over_root_file(root, &spec, err) < 0)
 		return -1;
 	if (doc && lay_over(doc, name, WS_SPEC_SESSION, strict, &spec, err) < 0)
@@ -242,6 +262,14 @@ int ws_root_discard(const struct ws_root *root, int dir, const char *name,
 	return ws_tree_remove(trash, to, NULL, err);
 }
 
+/* A run's sandbox outlives a wsiso that was killed for as long as its grace is. */
+static bool in_use(int entry)
+{
+	WS_AUTO_CLOSE int use = ws_open_beneath(entry, "use", O_RDONLY, 0);
+
+	return use >= 0 && ws_lock_try(use, true) < 0;
+}
+
 /* In tmp/ the builder's flock says whether it lives; in trash/ all may go. */
 static void sweep_dir(const struct ws_root *root, const char *which, bool locked)
 {
@@ -261,7 +289,7 @@ static void sweep_dir(const struct ws_root *root, const char *which, bool locked
 			continue;
 		if (locked) {
 			entry = ws_open_dir(dirfd(d), e->d_name);
-			if (entry < 0 || ws_lock_try(entry, true) < 0)
+			if (entry < 0 || ws_lock_try(entry, true) < 0 || in_use(entry))
 				continue;
 		}
 		if (ws_tree_remove(dirfd(d), e->d_name, NULL, &err) < 0)

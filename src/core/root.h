@@ -49,6 +49,10 @@ int ws_root_dir(const struct ws_root *root, const char *name, struct ws_err *err
  */
 int ws_root_spec(const struct ws_root *root, const struct ws_json *doc, const char *name,
 		 bool strict, struct ws_spec *ret, struct ws_err *err);
+/* The same over other defaults: those that DEFAULTS (JSON, NULL: none) changes. */
+int ws_root_spec_on(const struct ws_root *root, const char *defaults,
+		    const struct ws_json *doc, const char *name, bool strict,
+		    struct ws_spec *ret, struct ws_err *err);
 /*
  * A new folder tmp/PREFIX-RANDOM, locked (flock) by *ret_fd for as long as it is open:
  * half-made, invisible, and swept by ws_root_sweep once its builder is gone. NAME holds

@@ -132,6 +132,12 @@ static void kill_strays(const struct ws_session *s)
  * One look, under the mutex: 1 joined or started; 0 the old one is dying, look
  * again; -1. A second sandbox needs the lease exclusively and the old init's death.
  */
+static int refuse_second(const struct ws_session *s, struct ws_err *err)
+{
+	ws_fail(err, WS_SESSION_BUSY, "'%s' is running already", s->id);
+	return ws_hint(err, "wsiso ps %s shows it, wsiso stop %s ends it", s->id, s->id);
+}
+
 static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 		       struct ws_sandbox *sb, struct ws_err *err)
 {
@@ -144,6 +150,8 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 	live = ws_sandbox_peek(s, sb, err);
 	if (live < 0)
 		return -1;
+	if (live && ws_session_is_run(s))
+		return refuse_second(s, err);
 	use = ws_lock_open(s->dir, USE_FILE);
 	if (use < 0)
 		return ws_fail_errno(err, "open the lease of session '%s'", s->id);
@@ -152,7 +160,8 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 	if (!live) {
 		if (ws_sandbox_start(root, s, use, sb, err) < 0)
 			return -1;
-		ws_idle_note(root, s, s->spec.max_idle);
+		if (!ws_session_is_run(s))
+			ws_idle_note(root, s, s->spec.max_idle);
 		return 1;
 	}
 	if (check_joinable(s, sb, err) < 0)

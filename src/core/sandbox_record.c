@@ -28,6 +28,7 @@ void ws_sandbox_release(struct ws_sandbox *sb)
 {
 	ws_closep(&sb->pidfd);
 	ws_closep(&sb->use);
+	ws_closep(&sb->owner);
 	ws_freep(&sb->policy);
 	ws_freep(&sb->label);
 	ws_freep(&sb->filter);

@@ -16,6 +16,7 @@
 struct ws_sandbox {
 	int pidfd; /* of init; -1: none */
 	int use;   /* the joiner's own shared hold: close it once the command is inside */
+	int owner; /* of a run's: when the last copy is closed it ends; else -1 */
 	struct ws_proc_id init;
 	uint64_t nsflags; /* CLONE_NEW*: what setns has to join */
 	uint64_t protocol;
@@ -26,7 +27,7 @@ struct ws_sandbox {
 	char *bwrap, *bwrap_version, *build;
 };
 
-#define WS_SANDBOX_INIT ((struct ws_sandbox){ .pidfd = -1, .use = -1 })
+#define WS_SANDBOX_INIT ((struct ws_sandbox){ .pidfd = -1, .use = -1, .owner = -1 })
 
 void ws_sandbox_release(struct ws_sandbox *sb);
 

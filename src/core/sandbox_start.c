@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/lock.h"
 #include "base/text.h"
+#include "core/binds.h"
 #include "core/bwrap.h"
 #include "core/enter.h"
 #include "core/host.h"
@@ -32,11 +33,13 @@
 #define ARGS_FD 6
 #define READY_TIMEOUT_MS 10000 /* check waits longer: it must see the end of this */
 #define STDERR_MAX 4096
+#define ORPHAN_GRACE_MS 5000 /* of a run whose wsiso was killed */
 
 /* All that a start holds on to until init has its GO. */
 struct start {
 	struct ws_host host;
 	struct ws_plan plan;
+	struct ws_binds binds;
 	struct ws_bwrap bwrap;
 	struct ws_strv args, data;
 	struct ws_buf filters[WS_PLAN_FILTERS_MAX];
@@ -71,6 +74,7 @@ static void start_release(struct start *st)
 	ws_closep(&st->errors);
 	ws_bwrap_release(&st->bwrap);
 	ws_plan_release(&st->plan);
+	ws_binds_release(&st->binds);
 	ws_host_release(&st->host);
 }
 
@@ -90,16 +94,29 @@ static int make_plan(const struct ws_root *root, const struct ws_session *s,
 		return -1;
 	ws_host_source(root->path, s, &src);
 	ws_plan_make(&src, &st->host, &st->plan);
+	if (ws_binds_open(root, &s->spec, &st->binds, err) < 0 ||
+	    ws_binds_plan(&st->binds, &st->plan, err) < 0)
+		return -1;
 	ws_render_bwrap(&st->plan, FIRST_DATA_FD, &st->args, &st->data);
 	return ws_seccomp_load_list(&st->plan.filters, st->filters, err);
+}
+
+/* The Nth thing that bwrap gets by a descriptor. */
+static int open_data(const struct start *st, size_t n)
+{
+	const struct ws_mount *m = ws_plan_fd_mount(&st->plan, n);
+	const char *text = st->data.v[n];
+
+	if (m && m->kind != WS_MOUNT_DATA)
+		return fcntl(m->fd, F_DUPFD_CLOEXEC, 3);
+	return ws_memfd("data", text, strlen(text));
 }
 
 static void make_data(struct start *st)
 {
 	st->data_fds = ws_alloc((st->data.n + st->plan.filters.n + 1) * sizeof(int));
 	for (size_t i = 0; i < st->data.n; i++)
-		st->data_fds[st->ndata++] =
-			ws_memfd("data", st->data.v[i], strlen(st->data.v[i]));
+		st->data_fds[st->ndata++] = open_data(st, i);
 	for (size_t i = 0; i < st->plan.filters.n; i++)
 		st->data_fds[st->ndata++] =
 			ws_memfd("filter", st->filters[i].data, st->filters[i].len);
@@ -304,7 +321,10 @@ static int fill_record(const struct ws_session *s, const struct start *st, pid_t
 static int commit(const struct ws_session *s, struct start *st, int use,
 		  struct ws_sandbox *sb, struct ws_err *err)
 {
-	const struct ws_go go = { .linger_ms = s->spec.linger_s * 1000 };
+	bool run = ws_session_is_run(s);
+	const struct ws_go go = { .linger_ms = run ? 0 : s->spec.linger_s * 1000,
+				  .grace_ms = ORPHAN_GRACE_MS,
+				  .bound = run };
 	WS_AUTO_CLOSE int own = ws_lock_open(s->dir, "use");
 
 	if (ws_sandbox_record_save(s, sb, err) < 0)
@@ -314,6 +334,8 @@ static int commit(const struct ws_session *s, struct start *st, int use,
 	if (ws_frame_send(st->control, WS_FRAME_GO, &go, sizeof(go), NULL, 0) < 0)
 		return ws_fail_errno(err, "start the sandbox of session '%s'", s->id);
 	sb->use = ws_steal_fd(&own);
+	if (run)
+		sb->owner = ws_steal_fd(&st->control);
 	return 0;
 }
 

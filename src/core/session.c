@@ -30,6 +30,8 @@ static const struct ws_json_field session_fields[] = {
 	WS_FIELD(ws_session, owner, STRING, false),
 	WS_FIELD(ws_session, bundle, STRING, false),
 	WS_FIELD(ws_session, parent, STRING, false),
+	WS_FIELD(ws_session, kind, STRING, false),
+	WS_FIELD(ws_session, profile, STRING, false),
 	WS_FIELD(ws_session, network, STRING, false),
 	WS_FIELD(ws_session, hold, STRING, false),
 	WS_FIELD(ws_session, stack, STRV, false),
@@ -84,6 +86,9 @@ void ws_session_release(struct ws_session *s)
 	ws_closep(&s->dir);
 	ws_freep(&s->id);
 	ws_freep(&s->path);
+	ws_freep(&s->below);
+	ws_freep(&s->kind);
+	ws_freep(&s->profile);
 	ws_freep(&s->status);
 	ws_freep(&s->cause_kind);
 	ws_freep(&s->cause);
@@ -220,7 +225,8 @@ int ws_session_open(const struct ws_root *root, const char *id, struct ws_sessio
 int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int *ret_lock,
 		    struct ws_err *err)
 {
-	WS_AUTO_FREE char *below = ws_format("sessions/%s", s->id);
+	WS_AUTO_FREE char *below =
+		s->below ? ws_strdup(s->below) : ws_format("sessions/%s", s->id);
 	WS_AUTO_CLOSE int fd = ws_lock_open(s->dir, LOCK_FILE);
 	struct stat ours, named;
 
@@ -238,6 +244,11 @@ int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int 
 		return missing(s->id, err);
 	*ret_lock = ws_steal_fd(&fd);
 	return 0;
+}
+
+bool ws_session_is_run(const struct ws_session *s)
+{
+	return s->kind && strcmp(s->kind, "run") == 0;
 }
 
 int ws_session_save(const struct ws_session *s, struct ws_err *err)

@@ -2,6 +2,7 @@
 #ifndef WS_CORE_SESSION_H
 #define WS_CORE_SESSION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -25,8 +26,9 @@ struct ws_session_repo {
 /* A session as its folder keeps it. */
 struct ws_session {
 	char *id;
-	int dir;    /* sessions/ID */
-	char *path; /* absolute path of it, for bwrap's arguments */
+	int dir;     /* sessions/ID */
+	char *path;  /* absolute path of it, for bwrap's arguments */
+	char *below; /* of a run that keeps nothing: its folder below the root; or NULL */
 	struct ws_spec spec;
 	uint64_t version;
 	char *status;		  /* "created" or "blocked" */
@@ -35,6 +37,8 @@ struct ws_session {
 	char *owner;		  /* user name of who made it */
 	char *bundle;		  /* where config.json came from */
 	char *parent;		  /* or NULL */
+	char *kind;		  /* "run": a sandbox for one command; NULL: a session */
+	char *profile;		  /* of a run, or of the command at hand; NULL: tool */
 	char *network; /* "share" or "isolate" as update set it; NULL: the spec's */
 	char *hold;    /* why gc leaves it alone; NULL: it does not */
 	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
@@ -63,6 +67,7 @@ void ws_session_release(struct ws_session *s);
  */
 int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int *ret_lock,
 		    struct ws_err *err);
+bool ws_session_is_run(const struct ws_session *s);
 /* Writes state.json (and only that), synced. The commit point of create. */
 int ws_session_save(const struct ws_session *s, struct ws_err *err);
 /* Records use: a time stamp on a file that only wsiso can write. */

@@ -152,6 +152,13 @@ void ws_spec_print_for(const struct ws_spec *spec, enum ws_spec_source source,
  */
 void ws_spec_policy(const struct ws_spec *spec, struct ws_buf *out);
 void ws_spec_policy_digest(const struct ws_spec *spec, char out[WS_SHA256_HEX]);
+/* Deep, as it is after ws_spec_finish. *ret is the caller's to release. */
+int ws_spec_copy(const struct ws_spec *from, struct ws_spec *ret, struct ws_err *err);
+/*
+ * The first key by which a command of TO does not fit into a sandbox of FROM: what
+ * differs and is no command's own, or a weaker filter. NULL: it fits. Binds aside.
+ */
+const char *ws_spec_misfit(const struct ws_spec *from, const struct ws_spec *to);
 /* JSON Schema (draft 2020-12) of a spec, and the option list of wsiso-spec.5 in mdoc. */
 void ws_spec_schema(struct ws_buf *out);
 void ws_spec_man(struct ws_buf *out);

@@ -12,6 +12,7 @@
 #define BIND(member) .at = offsetof(struct ws_spec_bind, member)
 #define RANGE(low, high) .min = (low), .max = (high)
 #define SECURITY .flags = WS_KEY_SECURITY
+#define COMMAND .flags = WS_KEY_SECURITY | WS_KEY_COMMAND
 #define LONGEST 3153600000.0		 /* seconds: a century */
 #define MOST_BYTES 1152921504606846976.0 /* 1 EiB */
 
@@ -81,7 +82,7 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	{ "sandbox.hostname", WS_KEY_TEXT, SECURITY, .when = WS_WHEN_START,
 	  AT(sandbox.hostname), .rule = &WS_RULE_HOSTNAME, .def = "null",
 	  .help = "The host name inside; null: the host's" },
-	{ "sandbox.new_session", WS_KEY_BOOL, SECURITY, .when = WS_WHEN_START,
+	{ "sandbox.new_session", WS_KEY_BOOL, COMMAND, .when = WS_WHEN_START,
 	  AT(sandbox.new_session), .def = "false",
 	  .help = "Starts each command with setsid; the caller's terminal is never shared, "
 		  "whatever this says" },
@@ -90,24 +91,25 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	  .def = "\"default\"",
 	  .help = "The system call filter: log records and allows, enforce refuses; default "
 		  "is log" },
-	{ "sandbox.env_mode", WS_KEY_ENUM, SECURITY, .when = WS_WHEN_START,
+	{ "sandbox.env_mode", WS_KEY_ENUM, COMMAND, .when = WS_WHEN_START,
 	  AT(sandbox.env_mode), .words = { "minimal", "inherit_all" },
 	  .def = "\"minimal\"",
 	  .help = "What commands see of the caller's environment: minimal gives them PATH, HOME, "
 		  "USER, LOGNAME, SHELL, LANG, TERM, TZ, TMPDIR and no more" },
-	{ "sandbox.inherit_env_vars", WS_KEY_LIST, SECURITY, .when = WS_WHEN_START,
+	{ "sandbox.inherit_env_vars", WS_KEY_LIST, COMMAND, .when = WS_WHEN_START,
 	  AT(sandbox.inherit_env_vars), RANGE(0, 1024), .rule = &WS_RULE_ENV_NAME,
 	  .def = "[]",
 	  .help = "The caller's variables that are passed on in env_mode minimal" },
 	{ "sandbox.allowed_env_vars", WS_KEY_LIST,
-	  .flags = WS_KEY_SECURITY | WS_KEY_DEPRECATED, .when = WS_WHEN_START,
+	  .flags = WS_KEY_COMMAND | WS_KEY_DEPRECATED, .when = WS_WHEN_START,
 	  AT(sandbox.allowed_env_vars), RANGE(0, 1024), .rule = &WS_RULE_ENV_NAME,
 	  .def = "[]",
 	  .help = "An older name of inherit_env_vars; if both are given they are joined" },
-	{ "sandbox.deny_env_vars", WS_KEY_LIST, SECURITY, .when = WS_WHEN_START,
+	{ "sandbox.deny_env_vars", WS_KEY_LIST, COMMAND, .when = WS_WHEN_START,
 	  AT(sandbox.deny_env_vars), RANGE(0, 1024), .rule = &WS_RULE_ENV_NAME,
 	  .def = "[]", .help = "The caller's variables that are never passed on" },
-	{ "sandbox.clearenv", WS_KEY_BOOL, .flags = WS_KEY_SECURITY | WS_KEY_DEPRECATED,
+	{ "sandbox.clearenv", WS_KEY_BOOL,
+	  .flags = WS_KEY_SECURITY | WS_KEY_COMMAND | WS_KEY_DEPRECATED,
 	  .when = WS_WHEN_START, AT(sandbox.clearenv), .def = "true",
 	  .help = "False means env_mode inherit_all where env_mode is not given" },
 
@@ -222,34 +224,35 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	{ "limits.cpu_max", WS_KEY_DOUBLE, SECURITY, .when = WS_WHEN_START,
 	  AT(limits.cpu_max), RANGE(0.01, 65536), .def = "null", .later = "cgroup limits",
 	  .help = "CPUs' worth of time for the whole session" },
-	{ "limits.file_size_max", WS_KEY_U64, SECURITY, .when = WS_WHEN_START,
+	{ "limits.file_size_max", WS_KEY_U64, COMMAND, .when = WS_WHEN_START,
 	  AT(limits.file_size_max), RANGE(1, MOST_BYTES), .def = "null",
 	  .help = "Bytes that one file may grow to (RLIMIT_FSIZE)" },
-	{ "limits.open_files", WS_KEY_U64, SECURITY, .when = WS_WHEN_START,
+	{ "limits.open_files", WS_KEY_U64, COMMAND, .when = WS_WHEN_START,
 	  AT(limits.open_files), RANGE(8, 1073741816), .def = "null",
 	  .help = "Descriptors that one process may have (RLIMIT_NOFILE)" },
 	{ "limits.tmp_size", WS_KEY_U64, SECURITY, .when = WS_WHEN_START,
 	  AT(limits.tmp_size), RANGE(65536, MOST_BYTES), .def = "null",
 	  .help = "Bytes of each tmpfs; null: bounded all the same" },
-	{ "limits.timeout_s", WS_KEY_DOUBLE, SECURITY, .when = WS_WHEN_START,
+	{ "limits.timeout_s", WS_KEY_DOUBLE, COMMAND, .when = WS_WHEN_START,
 	  AT(limits.timeout_s), RANGE(0.001, LONGEST), .def = "null",
 	  .help = "Seconds that one command may take" },
 
 	{ "binds", WS_KEY_ITEMS, SECURITY, .when = WS_WHEN_START, AT(binds),
 	  .count = offsetof(struct ws_spec, nbinds), .size = sizeof(struct ws_spec_bind),
-	  RANGE(0, 256), .def = "[]", .later = "extra host folders",
-	  .help = "Further folders of the host that appear inside" },
+	  RANGE(0, 256), .def = "[]",
+	  .help = "Further files and folders of the host that appear inside" },
 	{ "binds[].source", WS_KEY_TEXT, .flags = WS_KEY_SECURITY | WS_KEY_NEED,
 	  .when = WS_WHEN_START, BIND(source), .rule = &WS_RULE_CLEAN_PATH, .def = "null",
-	  .help = "The folder on the host" },
+	  .help = "The folder on the host, or a file that is only read; see BINDS" },
 	{ "binds[].target", WS_KEY_TEXT, .flags = WS_KEY_SECURITY | WS_KEY_NEED,
 	  .when = WS_WHEN_START, BIND(target), .rule = &WS_RULE_CLEAN_PATH, .def = "null",
-	  .help = "Where it appears inside" },
+	  .help = "Where it appears inside: a place that nothing else has, in nothing that "
+		  "commands can write" },
 	{ "binds[].writable", WS_KEY_BOOL, SECURITY, .when = WS_WHEN_START,
 	  BIND(writable), .def = "false", .help = "Whether commands may write to it" },
 
 	{ "profiles", WS_KEY_PROFILES, SECURITY, .when = WS_WHEN_START, AT(profiles),
-	  .def = "{}", .later = "profiles",
+	  .def = "{}",
 	  .help = "By name of a profile: what it changes of sandbox, limits and binds" },
 	{ "floor", WS_KEY_FLOOR, .flags = WS_KEY_SECURITY | WS_KEY_ROOT_ONLY,
 	  .when = WS_WHEN_USE, AT(floor), .def = "null", .later = "the floor",

@@ -38,6 +38,7 @@ enum ws_key_flag {
 	WS_KEY_FALLBACK = 1 << 2,  /* an unknown word: warning, and the default */
 	WS_KEY_NEED = 1 << 3,	   /* must be there */
 	WS_KEY_DEPRECATED = 1 << 4,
+	WS_KEY_COMMAND = 1 << 5, /* per command: a profile may change it with exec */
 };
 
 enum ws_key_when {

@@ -38,7 +38,9 @@ struct supervisor {
 	bool ending;	/* so shall its tree; the control socket's end says when */
 	bool over;	/* the outcome is known */
 	bool abandoned; /* the rest of the output is not waited for */
+	bool input_ended;
 	uint64_t timeout_at, give_up_at; /* monotonic ms, UINT64_MAX: never */
+	uint64_t unserved_at;		 /* when it shall have ended for want of input */
 };
 
 int ws_supervise_signals(bool tty, sigset_t *ret_old)
@@ -166,6 +168,8 @@ static int poll_timeout(const struct supervisor *s)
 	uint64_t at = s->timeout_at < s->give_up_at ? s->timeout_at : s->give_up_at;
 	uint64_t now;
 
+	if (s->unserved_at < at)
+		at = s->unserved_at;
 	if (at == UINT64_MAX)
 		return -1;
 	now = ws_clock_mono_ms();
@@ -187,6 +191,18 @@ static void check_clock(struct supervisor *s)
 		s->timeout_at = UINT64_MAX;
 		s->ret->timed_out = !s->exited && !s->ending;
 		end_tree(s);
+	} else if (now >= s->unserved_at) {
+		s->unserved_at = UINT64_MAX;
+		end_tree(s);
+	}
+}
+
+/* It has read, or will, that there is no more: a server takes that for good-bye. */
+static void watch_input(struct supervisor *s)
+{
+	if (s->sv->serves && !s->input_ended && s->in.from < 0 && s->in.to < 0) {
+		s->input_ended = true;
+		s->unserved_at = later(s->sv->kill_after_ms);
 	}
 }
 
@@ -215,6 +231,7 @@ static int turn(struct supervisor *s, struct ws_err *err)
 	ws_relay_step(&s->errs, &fds[ERRS]);
 	if (fds[CONTROL].revents)
 		read_control(s);
+	watch_input(s);
 	check_clock(s);
 	return 0;
 }
@@ -280,7 +297,8 @@ static int drain(struct supervisor *s, struct ws_err *err)
 	ws_closep(&s->in.from);
 	ws_closep(&s->in.to);
 	s->in.off = s->in.len = 0;
-	s->give_up_at = UINT64_MAX;
+	s->give_up_at = s->unserved_at = UINT64_MAX;
+	s->input_ended = true;
 	if (s->ret->timed_out || s->ret->lost || s->terms > 0)
 		s->give_up_at = later(GIVE_UP_MS);
 	ws_relay_stop(&s->out);
@@ -310,6 +328,7 @@ int ws_supervise(const struct ws_supervise *sv, struct ws_outcome *ret,
 		.parent = sv->parent,
 		.give_up_at = UINT64_MAX,
 		.timeout_at = UINT64_MAX,
+		.unserved_at = UINT64_MAX,
 		.in = WS_RELAY_INIT,
 		.out = WS_RELAY_INIT,
 		.errs = WS_RELAY_INIT,

@@ -26,7 +26,8 @@ struct ws_supervise {
 	int signals;	   /* from ws_supervise_signals; -1: none come */
 	int keyboard;	   /* terminal to put into raw mode, or -1 */
 	uint64_t timeout_ms, kill_after_ms;
-	int parent; /* --with-parent: pidfd of the caller, or -1 */
+	int parent;  /* --with-parent: pidfd of the caller, or -1 */
+	bool serves; /* kill_after_ms after the end of IN its tree is ended */
 	/* called as soon as the outcome is known, before the rest of the output is out */
 	void (*on_end)(void *arg, const struct ws_outcome *outcome);
 	void *arg;

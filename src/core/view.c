@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "base/tree.h"
 #include "core/execrec.h"
+#include "core/profile.h"
 #include "core/receipt.h"
 
 #define OCI_VERSION "1.2.0"
@@ -126,7 +127,8 @@ static int print_own(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 	print_repos(s, w);
 	ws_jsonw_str(w, "upper", upper);
 	ws_jsonw_str(w, "parent", s->parent);
-	ws_jsonw_str(w, "profile", "tool");
+	ws_jsonw_str(w, "kind", ws_session_is_run(s) ? "run" : "session");
+	ws_jsonw_str(w, "profile", s->profile ? s->profile : WS_PROFILE_DEFAULT);
 	print_policy(v, w);
 	print_times(s, w);
 	ws_jsonw_str(w, "network", s->spec.sandbox.unshare_net ? "isolate" : "share");

@@ -2,6 +2,8 @@
 #include "init/init.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/file.h>
@@ -22,6 +24,9 @@ struct keeper {
 	bool busy;
 	bool hurry; /* told not to linger, if nobody comes */
 	uint64_t poll_ms, retry_ms;
+	int owner; /* a socket: at its EOF the sandbox ends; -1: it is nobody's */
+	uint64_t grace_ms;
+	uint64_t end_at; /* 0: not yet */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -47,7 +52,7 @@ static void prepare(void)
 }
 
 /* Who started this sandbox may die until the last moment: no GO, no sandbox. */
-static uint64_t wait_for_go(void)
+static void wait_for_go(struct keeper *k)
 {
 	const struct ws_hello hello = { .protocol = WS_PROTOCOL };
 	const int control = WS_BOOT_FD_CONTROL;
@@ -60,8 +65,37 @@ static uint64_t wait_for_go(void)
 	    frame.type != WS_FRAME_GO || frame.len != sizeof(go) ||
 	    ws_wire_read(control, &go, sizeof(go)) < 0)
 		_exit(EXIT_FAILED);
-	close(control);
-	return min_u64(go.linger_ms, LINGER_MAX_MS);
+	k->linger_ms = min_u64(go.linger_ms, LINGER_MAX_MS);
+	k->grace_ms = min_u64(go.grace_ms, LINGER_MAX_MS);
+	k->owner = go.bound ? control : -1;
+	if (!go.bound)
+		close(control);
+	else if (fcntl(control, F_SETOWN, getpid()) < 0 ||
+		 fcntl(control, F_SETFL, O_ASYNC) < 0) /* SIGIO at its EOF */
+		_exit(EXIT_FAILED);
+}
+
+/* Everybody is asked to go, and then nothing is left to linger for. */
+static void ask_all(struct keeper *k)
+{
+	kill(-1, SIGTERM);
+	kill(-1, SIGCONT);
+	k->linger_ms = 0;
+}
+
+/* Whoever this sandbox was for has gone, or been killed. */
+static void check_owner(struct keeper *k, uint64_t now)
+{
+	struct pollfd p = { .fd = k->owner };
+
+	if (k->end_at && now >= k->end_at)
+		_exit(0);
+	if (k->owner < 0 || poll(&p, 1, 0) <= 0)
+		return;
+	close(k->owner);
+	k->owner = -1;
+	k->end_at = now + k->grace_ms;
+	ask_all(k);
 }
 
 static bool reap(void)
@@ -96,13 +130,15 @@ static uint64_t look(struct keeper *k)
 {
 	uint64_t now = ws_now_ms();
 
+	check_owner(k, now);
 	if (reap() || k->busy)
 		k->idle_since = now;
 	k->busy = anyone();
 	if (k->busy) {
 		k->retry_ms = RETRY_MIN_MS;
 		k->hurry = false;
-		return k->poll_ms;
+		return k->end_at > now ? min_u64(k->end_at - now, k->poll_ms)
+				       : k->poll_ms;
 	}
 	if (!k->hurry && now - k->idle_since < k->linger_ms)
 		return k->linger_ms - (now - k->idle_since);
@@ -132,11 +168,8 @@ static void wait_for_signal(struct keeper *k, uint64_t ms)
 		return;
 	if (sig == SIGUSR1)
 		k->hurry = true;
-	if (sig != SIGTERM)
-		return;
-	kill(-1, SIGTERM);
-	kill(-1, SIGCONT);
-	k->linger_ms = 0;
+	if (sig == SIGTERM)
+		ask_all(k);
 }
 
 void ws_pid1_run(void)
@@ -146,7 +179,7 @@ void ws_pid1_run(void)
 	if (getpid() != 1)
 		_exit(EXIT_FAILED);
 	prepare();
-	k.linger_ms = wait_for_go();
+	wait_for_go(&k);
 	k.idle_since = ws_now_ms();
 	ws_forget_startup();
 	for (;;)

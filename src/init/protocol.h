@@ -14,7 +14,7 @@
  * What comes from inside has the one length that its type has; anything else ends the
  * talk.
  */
-#define WS_PROTOCOL 1
+#define WS_PROTOCOL 2
 #define WS_INIT_PATH "/run/wsiso/init"
 
 /*
@@ -71,8 +71,15 @@ struct ws_hello {
 	uint32_t protocol;
 };
 
+/*
+ * BOUND: the sandbox belongs to whoever has the other end of this socket: at its EOF all
+ * get TERM, and after GRACE_MS it ends. Else the socket is closed now.
+ */
 struct ws_go {
 	uint64_t linger_ms;
+	uint64_t grace_ms;
+	uint32_t bound;
+	uint32_t pad;
 };
 
 /* Where a command failed before it ran; status 126 and 127 come from EXEC alone. */
@@ -88,6 +95,7 @@ enum ws_step {
 	WS_STEP_CWD,
 	WS_STEP_FORK,
 	WS_STEP_EXEC,
+	WS_STEP_SCOPE, /* Landlock */
 };
 
 struct ws_failed {
@@ -110,8 +118,13 @@ enum ws_plan_flags {
 	WS_PLAN_PRIVATE_TMP = 1 << 2,  /* likewise /tmp */
 	WS_PLAN_STDIN = 1 << 3, /* a pipe for stdin comes along, else it is /dev/null */
 	WS_PLAN_HOLD = 1 << 4,	/* after CHILD it waits for a byte on a pipe of its own */
+	/*
+	 * No signal and no abstract unix socket beyond its own tree (Landlock). Only
+	 * where that tree is all of the sandbox: two commands would be apart as well.
+	 */
+	WS_PLAN_SCOPED = 1 << 5,
 };
-#define WS_PLAN_FLAGS 0x1fu
+#define WS_PLAN_FLAGS 0x3fu
 
 struct ws_rlimit {
 	uint32_t resource;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,9 +146,78 @@ static void test_options(void)
 	CHECK(!ws_strv_has(&plan.writable, "/tmp"));
 }
 
+static int bind_at(struct ws_plan *plan, char *target, bool writable, struct ws_err *err)
+{
+	char source[] = "/src";
+	const struct ws_plan_bind bind = {
+		.source = source, .target = target, .fd = 7, .writable = writable
+	};
+
+	return ws_plan_add_bind(plan, &bind, err);
+}
+
+static void test_binds(void)
+{
+	static const char *const taken[] = {
+		"/workspace",  "/workspace/app", "/tmp",	"/tmp/x",
+		"/var/tmp",    "/var/tmp/x",	 "/home",	"/home/ann",
+		"/home/ann/x", "/proc",		 "/proc/self",	"/dev",
+		"/dev/shm/x",  "/usr",		 "/usr/bin",	"/bin",
+		"/bin/sh",     "/lib32",	 "/run",	"/run/wsiso",
+		"/run/x",      "/etc",		 "/etc/passwd", "/etc/ssl/x",
+		"/var",
+	};
+	static const char *const places[] = { "/mnt/a", "/srv", "/etc/app", "/var/data" };
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv)
+	struct ws_strv stack = WS_STRV_INIT, args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+	struct ws_err err = WS_ERR_INIT;
+	char target[64];
+	size_t before;
+
+	ws_spec_init(&spec);
+	spec.persistent_home = false; /* an empty folder then, and still a command's */
+	render(&spec, &stack, NULL, &args, &data, &plan);
+	before = data.n;
+	for (size_t i = 0; i < WS_ARRAY_SIZE(taken); i++) {
+		snprintf(target, sizeof(target), "%s", taken[i]);
+		if (!CHECK(bind_at(&plan, target, false, &err) < 0))
+			printf("# %s\n", target);
+		CHECK(err.kind == WS_SPEC_INVALID && strstr(err.msg, target));
+	}
+	for (size_t i = 0; i < WS_ARRAY_SIZE(places); i++) {
+		snprintf(target, sizeof(target), "%s", places[i]);
+		if (!CHECK(bind_at(&plan, target, i == 1, &err) == 0))
+			printf("# %s\n", err.msg);
+	}
+	/* below one that is only read there may be another; below the other none */
+	snprintf(target, sizeof(target), "/mnt/a/b");
+	CHECK(bind_at(&plan, target, true, &err) == 0);
+	snprintf(target, sizeof(target), "/srv/b");
+	CHECK(bind_at(&plan, target, false, &err) < 0);
+	snprintf(target, sizeof(target), "/mnt");
+	CHECK(bind_at(&plan, target, false, &err) < 0);
+	ws_strv_clear(&args);
+	ws_strv_clear(&data);
+	ws_render_bwrap(&plan, 10, &args, &data);
+	CHECK(data.n == before + 5);
+	snprintf(target, sizeof(target), "%zu", 10 + before);
+	CHECK(FIND("--ro-bind-fd", target, "/mnt/a") >= 0);
+	snprintf(target, sizeof(target), "%zu", 10 + before + 1);
+	CHECK(FIND("--bind-fd", target, "/srv") >= 0);
+	CHECK(FIND("--remount-ro", "/") > FIND("--bind-fd"));
+	CHECK(ws_plan_fd_mount(&plan, before + 1)->fd == 7);
+	CHECK(ws_plan_fd_mount(&plan, before - 1)->kind == WS_MOUNT_DATA);
+	CHECK(!ws_plan_fd_mount(&plan, before + 5));
+	CHECK(ws_strv_has(&plan.writable, "/srv"));
+	CHECK(!ws_strv_has(&plan.writable, "/mnt/a"));
+}
+
 int main(void)
 {
 	test_golden();
+	test_binds();
 	test_every_sandbox();
 	test_options();
 	return CHECK_DONE();

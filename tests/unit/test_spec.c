@@ -401,9 +401,6 @@ static void test_not_built(void)
 			"'limits.memory_max'"));
 	CHECK(not_built("{\"limits\": {\"pids_max\": 9}}", "'limits.pids_max'"));
 	CHECK(not_built("{\"limits\": {\"cpu_max\": 0.5}}", "'limits.cpu_max' 0.5"));
-	CHECK(not_built("{\"binds\": [{\"source\": \"/a\", \"target\": \"/b\"}]}",
-			"'binds'"));
-	CHECK(not_built("{\"profiles\": {\"tool\": {}}}", "'profiles'"));
 	CHECK(not_built("{\"integration\": {\"resolver\": [\"/bin/r\"]}}", "resolver"));
 	CHECK(not_built(
 		"{\"repos\": [{\"path\": \"/a\"}, {\"path\": \"/b\", \"vcs\": \"svn\"}]}",
@@ -414,6 +411,8 @@ static void test_not_built(void)
 	CHECK(built(
 		"{\"workspace_ttl\": 86400, \"snapshots\": {\"cleanup_interval\": 3600}}"));
 	CHECK(built("{\"persistent_home\": false, \"session_tmp\": false}"));
+	CHECK(built("{\"binds\": [{\"source\": \"/a\", \"target\": \"/b\"}]}"));
+	CHECK(built("{\"profiles\": {\"tool\": {}}}"));
 	CHECK(built(
 		"{\"sandbox\": {\"unshare_net\": false, \"unshare_uts\": true,"
 		" \"unshare_cgroup\": true, \"hostname\": \"h\", \"new_session\": true}}"));
