@@ -42,6 +42,10 @@ static int apply(const struct ws_root *root, const char *id, const struct update
 
 	if (open_locked(root, id, s, &lock, err) < 0)
 		return -1;
+	if (o->network && ws_session_is_run(s)) {
+		ws_fail(err, WS_USAGE, "'%s' is no session but a run's", id);
+		return ws_hint(err, "its network is what the next wsiso run says");
+	}
 	if (o->network) {
 		if (ws_sandbox_end(s, GRACE_MS, err) < 0)
 			return -1;

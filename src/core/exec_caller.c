@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/exec_caller.h"
 
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,18 @@ static int check_detach(const struct ws_exec_opts *o, const struct ws_profile *p
 	return 0;
 }
 
+/* Three things may want to read it. */
+static int check_stdin(const struct ws_exec_opts *o, const struct ws_profile *profile,
+		       struct ws_err *err)
+{
+	bool spec = o->run && o->run->spec && !strcmp(o->run->spec, "-");
+
+	if (spec && (o->interactive || profile->serves))
+		return ws_fail(err, WS_USAGE,
+			       "the spec and the command cannot both have standard input");
+	return 0;
+}
+
 static int check_command(const struct ws_exec_opts *o, struct ws_err *err)
 {
 	if (o->argv.n > 0 && o->argv.v[0][0])
@@ -69,7 +82,8 @@ int ws_exec_caller_check(const struct ws_exec_opts *opts,
 			 const struct ws_profile *profile, struct ws_exec_caller *ret,
 			 struct ws_err *err)
 {
-	if (check_command(opts, err) < 0 || check_detach(opts, profile, err) < 0)
+	if (check_command(opts, err) < 0 || check_detach(opts, profile, err) < 0 ||
+	    check_stdin(opts, profile, err) < 0)
 		return -1;
 	if (!opts->with_parent && !profile->serves)
 		return 0;

@@ -5,17 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "core/run_spec.h"
 #include "core/user.h"
 
 #define KIND "run"
 #define SPEC_FILE "config.json"
+#define MONITOR_TIMEOUT_MS 1000
 
 void ws_run_opts_release(struct ws_run_opts *o)
 {
@@ -192,13 +195,25 @@ int ws_run_open(const struct ws_root *root, const struct ws_run_opts *opts,
 	return 0;
 }
 
+/* It goes when its sandbox does; who runs in the background is not its parent. */
+static void reap_monitor(const struct ws_sandbox *sb)
+{
+	WS_AUTO_CLOSE int fd = sb->monitor > 0 ? ws_pidfd_open(sb->monitor) : -1;
+
+	if (fd >= 0 && ws_pidfd_gone(fd, MONITOR_TIMEOUT_MS))
+		waitpid(sb->monitor, NULL, WNOHANG);
+}
+
 void ws_run_end(const struct ws_root *root, const struct ws_session *s,
 		const struct ws_sandbox *sb)
 {
 	struct ws_err err = WS_ERR_INIT;
 	WS_AUTO_CLOSE int tmp = -1;
 
-	ws_sandbox_kill(sb);
+	if (sb->owner >= 0) { /* else it is another's of that name */
+		ws_sandbox_kill(sb);
+		reap_monitor(sb);
+	}
 	if (!s->below || s->dir < 0)
 		return;
 	tmp = ws_root_dir(root, "tmp", &err);

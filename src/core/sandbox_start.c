@@ -334,6 +334,7 @@ static int commit(const struct ws_session *s, struct start *st, int use,
 	if (ws_frame_send(st->control, WS_FRAME_GO, &go, sizeof(go), NULL, 0) < 0)
 		return ws_fail_errno(err, "start the sandbox of session '%s'", s->id);
 	sb->use = ws_steal_fd(&own);
+	sb->monitor = st->monitor;
 	if (run)
 		sb->owner = ws_steal_fd(&st->control);
 	return 0;

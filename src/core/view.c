@@ -125,7 +125,7 @@ static int print_own(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 	ws_jsonw_object(w, "wsiso");
 	ws_jsonw_strv(w, "stack", &s->stack);
 	print_repos(s, w);
-	ws_jsonw_str(w, "upper", upper);
+	ws_jsonw_str(w, "upper", ws_session_is_run(s) ? NULL : upper);
 	ws_jsonw_str(w, "parent", s->parent);
 	ws_jsonw_str(w, "kind", ws_session_is_run(s) ? "run" : "session");
 	ws_jsonw_str(w, "profile", s->profile ? s->profile : WS_PROFILE_DEFAULT);
