@@ -14,7 +14,7 @@ static const struct {
 	{ "setup", false },	 { "svn", false },
 	{ "plain_tree", false }, { "host_readonly", false },
 	{ "seccomp", true },	 { "cgroup", false },
-	{ "profiles", false },	 { "run", false },
+	{ "profiles", true },	 { "run", true },
 	{ "fork", false },	 { "diff", false },
 	{ "merge", false },	 { "export", false },
 	{ "files", false },	 { "gc", false },

@@ -326,7 +326,7 @@ static int add(const struct ws_root *root, const struct ws_spec *spec,
 	if (open_source(&s, err) < 0 || check_source(root, spec, &s, err) < 0)
 		return -1;
 	b->v[b->n++] = (struct ws_plan_bind){
-		.source = ws_steal_ptr(&s.path),
+		.source = ws_strdup(s.path),
 		.target = ws_strdup(bind->target),
 		.fd = ws_steal_fd(&s.fd),
 		.writable = bind->writable,

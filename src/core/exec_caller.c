@@ -45,8 +45,9 @@ static int check_stdin(const struct ws_exec_opts *o, const struct ws_profile *pr
 	bool spec = o->run && o->run->spec && !strcmp(o->run->spec, "-");
 
 	if (spec && (o->interactive || profile->serves))
-		return ws_fail(err, WS_USAGE,
-			       "the spec and the command cannot both have standard input");
+		return ws_fail(
+			err, WS_USAGE,
+			"the spec and the command cannot both have standard input");
 	return 0;
 }
 

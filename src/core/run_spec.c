@@ -168,16 +168,29 @@ static int check_writable(const struct ws_spec *spec, const struct ws_profile *r
 		       row->name, n);
 }
 
-/*
- * What is there, may be seen, and leaves the binds that somebody asked for alone.
- */
+static bool is_used(const struct ws_spec *spec, const char *place)
+{
+	size_t len = strlen(place);
+
+	for (size_t i = 0; i < spec->nbinds; i++) {
+		const char *target = spec->binds[i].target;
+
+		if (strncmp(target, place, len) == 0 &&
+		    (!target[len] || target[len] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* What is there, may be seen, and leaves the binds that somebody asked for alone. */
 static void add_toolchains(const struct ws_root *root, struct ws_spec *spec)
 {
 	for (size_t i = 0; i < WS_ARRAY_SIZE(toolchains); i++) {
 		struct ws_err why = WS_ERR_INIT;
 		struct stat st;
 
-		if (lstat(toolchains[i], &st) < 0 || !S_ISDIR(st.st_mode))
+		if (lstat(toolchains[i], &st) < 0 || !S_ISDIR(st.st_mode) ||
+		    is_used(spec, toolchains[i]))
 			continue;
 		add(spec, ws_strdup(toolchains[i]), ws_strdup(toolchains[i]), false);
 		if (ws_binds_check(root, spec, &why) == 0)

@@ -17,7 +17,7 @@ struct ws_sandbox {
 	int pidfd; /* of init; -1: none */
 	int use;   /* the joiner's own shared hold: close it once the command is inside */
 	int owner; /* of a run's: when the last copy is closed it ends; else -1 */
-	pid_t monitor; /* bwrap's process outside, a child of who started it; 0: not ours */
+	pid_t monitor; /* bwrap's process outside, our child; 0: another's */
 	struct ws_proc_id init;
 	uint64_t nsflags; /* CLONE_NEW*: what setns has to join */
 	uint64_t protocol;
