@@ -17,8 +17,10 @@ static const char *const etc_shown[] = {
 	"ca-certificates.conf",
 	"bash.bashrc",
 	"debian_version",
+	"dpkg",
 	"fonts",
 	"gai.conf",
+	"groff",
 	"inputrc",
 	"java-17-openjdk",
 	"java-21-openjdk",
@@ -29,10 +31,14 @@ static const char *const etc_shown[] = {
 	"localtime",
 	"magic",
 	"magic.mime",
+	"manpath.config",
+	"maven/logging",
+	"maven/m2.conf", /* and not its settings, which may have a password */
 	"mime.types",
 	"nanorc",
 	"networks",
 	"os-release",
+	"perl",
 	"pki",
 	"profile",
 	"profile.d",
@@ -49,6 +55,7 @@ static const char *const etc_shown[] = {
 	"timezone",
 	"vim",
 	"xattr.conf",
+	"xml",
 };
 
 /* Device nodes bwrap binds one by one: a read-only /dev does not cover them. */
@@ -179,6 +186,7 @@ static void plan_etc(struct ws_plan *p, const struct ws_host *host)
 
 		add(p, WS_MOUNT_RO_BIND_TRY, path, path);
 	}
+	add(p, WS_MOUNT_SYMLINK, "../proc/self/mounts", "/etc/mtab");
 	plan_accounts(p, host);
 	add_data(
 		p, "/etc/nsswitch.conf",

@@ -52,6 +52,16 @@ p.join()'
 	[ "$(in_session bash -c 'cat <(echo substituted)')" = substituted ]
 }
 
+@test "F093: programs find what they cannot do without in /etc" {
+	new_session
+	in_session cmp /etc/mtab /proc/self/mounts
+	[ ! -e /etc/dpkg/origins ] || in_session test -e /etc/dpkg/origins/default
+	[ ! -e /etc/manpath.config ] || in_session test -s /etc/manpath.config
+	[ ! -e /etc/groff/man.local ] || in_session test -e /etc/groff/man.local
+	[ ! -e /etc/maven/m2.conf ] || in_session test -e /etc/maven/m2.conf
+	refute in_session test -e /etc/maven/settings.xml
+}
+
 @test "F096: the status is the command's own, and wsiso's own failures cannot be taken for it" {
 	new_session
 	expect_status 77 in_session sh -c 'exit 77'
