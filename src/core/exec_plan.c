@@ -120,6 +120,7 @@ static uint32_t plan_flags(const struct ws_session *s, const struct ws_exec_opts
 	bool scoped = ws_session_is_run(s) && ws_landlock_abi() >= WS_LANDLOCK_SCOPES;
 
 	return (opts->tty ? WS_PLAN_TTY : 0) |
+	       (s->spec.sandbox.new_session ? WS_PLAN_NEW_SESSION : 0) |
 	       (s->spec.persistent_home ? 0 : WS_PLAN_PRIVATE_HOME) |
 	       (s->spec.session_tmp ? 0 : WS_PLAN_PRIVATE_TMP) |
 	       (scoped ? WS_PLAN_SCOPED : 0);

@@ -141,9 +141,11 @@ static int wait_if_held(const struct order *o)
 static enum ws_step become_command(const struct order *o, pid_t shepherd)
 {
 	const struct ws_command *c = &o->command;
+	/* the shepherd's is not the caller's session either */
+	bool leads = c->head.flags & (WS_PLAN_TTY | WS_PLAN_NEW_SESSION);
 	enum ws_step step;
 
-	if (setsid() < 0 || set_stdio(o) < 0)
+	if ((leads ? setsid() : setpgid(0, 0)) < 0 || set_stdio(o) < 0)
 		return WS_STEP_TTY;
 	if (ws_confine_command(c, shepherd, &step) < 0)
 		return step;

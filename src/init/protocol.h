@@ -123,8 +123,9 @@ enum ws_plan_flags {
 	 * where that tree is all of the sandbox: two commands would be apart as well.
 	 */
 	WS_PLAN_SCOPED = 1 << 5,
+	WS_PLAN_NEW_SESSION = 1 << 6, /* setsid; with a pty always */
 };
-#define WS_PLAN_FLAGS 0x3fu
+#define WS_PLAN_FLAGS 0x7fu
 
 struct ws_rlimit {
 	uint32_t resource;
