@@ -8,6 +8,7 @@
 #include "cmd/common.h"
 #include "core/root.h"
 #include "core/spec_file.h"
+#include "core/spec_tighten.h"
 
 struct spec_opts {
 	const char *mode;
@@ -68,7 +69,7 @@ static int check(const struct spec_opts *o, const struct ws_global *global,
 		return -1;
 	if (lay(o, global, doc, &spec, err) < 0)
 		return -1;
-	if (ws_spec_check_built(&spec, err) < 0)
+	if (ws_spec_floor_check(&spec, err) < 0 || ws_spec_check_built(&spec, err) < 0)
 		return ws_fail_within(err, "%s", ws_spec_file_name(o->check));
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "core/root.h"
 #include "core/sandbox.h"
 #include "core/session.h"
+#include "core/spec_tighten.h"
 
 #define GRACE_MS 10000
 
@@ -47,9 +48,14 @@ static int apply(const struct ws_root *root, const char *id, const struct update
 		return ws_hint(err, "its network is what the next wsiso run says");
 	}
 	if (o->network) {
+		set(&s->network, o->network);
+		/* what takes a network away needs no good spec */
+		if (strcmp(o->network, "share") == 0 &&
+		    (ws_session_read_spec(root, s, err) < 0 ||
+		     ws_spec_floor_check(&s->spec, err) < 0))
+			return -1;
 		if (ws_sandbox_end(s, GRACE_MS, err) < 0)
 			return -1;
-		set(&s->network, o->network);
 	}
 	if (o->hold)
 		set(&s->hold, o->hold);

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "core/spec_tighten.h"
+
 int ws_gate(const struct ws_spec *spec, struct ws_err *err)
 {
 	if (!spec->enabled) {
@@ -18,5 +20,5 @@ int ws_gate(const struct ws_spec *spec, struct ws_err *err)
 			"run wsiso as an ordinary user; only in a container that has "
 			"none, set \"allow_root\": true in wsiso.json");
 	}
-	return ws_spec_check_built(spec, err);
+	return ws_spec_floor_check(spec, err) < 0 ? -1 : ws_spec_check_built(spec, err);
 }

@@ -174,7 +174,8 @@ static int read_state(struct ws_session *s, struct ws_err *err)
 	return 0;
 }
 
-static int read_spec(const struct ws_root *root, struct ws_session *s, struct ws_err *err)
+int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
+			 struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 	WS_AUTO_JSON struct ws_json *doc = NULL;
@@ -215,7 +216,7 @@ int ws_session_open(const struct ws_root *root, const char *id, struct ws_sessio
 {
 	if (ws_session_open_record(root, id, ret, err) < 0)
 		return -1;
-	if (read_spec(root, ret, err) == 0)
+	if (ws_session_read_spec(root, ret, err) == 0)
 		return 0;
 	ws_session_release(ret);
 	*ret = WS_SESSION_INIT;

@@ -59,6 +59,9 @@ int ws_session_open(const struct ws_root *root, const char *id, struct ws_sessio
 /* The same without the spec: for what must work whatever config.json says now. */
 int ws_session_open_record(const struct ws_root *root, const char *id,
 			   struct ws_session *ret, struct ws_err *err);
+/* Fills spec, with what update said about the network. */
+int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
+			 struct ws_err *err);
 void ws_session_release(struct ws_session *s);
 /*
  * Takes the session's mutex (bounded wait), and makes sure that the session is still the

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/spec_fields.h"
+#include "core/spec_tighten.h"
 
 void ws_spec_init(struct ws_spec *spec)
 {
@@ -78,13 +79,12 @@ static void settle_host_readonly(struct ws_spec *spec, struct ws_strv *warnings)
 
 int ws_spec_finish(struct ws_spec *spec, struct ws_strv *warnings, struct ws_err *err)
 {
-	(void)err; /* nothing here can be refused yet: a floor will be able to */
 	settle_environment(&spec->sandbox, warnings);
 	if (spec->sandbox.hostname)
 		spec->sandbox.unshare_uts = true;
 	if (spec->mode == WS_MODE_HOST_READONLY)
 		settle_host_readonly(spec, warnings);
-	return 0;
+	return ws_spec_floor_add(spec, err);
 }
 
 static void render(const struct ws_spec_field *field, const void *base,

@@ -126,8 +126,8 @@ int ws_spec_decode(const struct ws_json *doc, const char *name,
 /*
  * After the last decode: settles what follows from other keys (env_mode from
  * clearenv, allowed_env_vars joined, hostname turns unshare_uts on, host_readonly's
- * consequences). A second call changes nothing. A floor is not applied: check_built
- * refuses it.
+ * consequences, what the floor adds to lists). A second call changes nothing. Whether it
+ * is as tight as the floor is another question: ws_spec_floor_check.
  */
 int ws_spec_finish(struct ws_spec *spec, struct ws_strv *warnings, struct ws_err *err);
 

@@ -9,6 +9,7 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "core/spec_fields.h"
+#include "core/spec_tighten.h"
 
 #define MOST_UNKNOWN 100
 #define PLACE_LEN 256 /* a place ("binds[3].source") is cut there in messages */
@@ -407,11 +408,10 @@ static int decode_value(struct decoder *d, const struct ws_spec_field *field,
 static int check_place(struct decoder *d, const struct ws_spec_field *field,
 		       const struct ws_json *v, const char *place)
 {
-	if (!(field->flags & WS_KEY_ROOT_ONLY))
-		return 0;
-	if (d->in_floor)
+	if (d->in_floor && field->type != WS_KEY_SECTION && !field->instead &&
+	    !field->tighter && !strchr(field->key, '['))
 		return fail(d, v, "'%s' is nothing that a session could tighten", place);
-	if (d->source == WS_SPEC_ROOT_FILE)
+	if (!(field->flags & WS_KEY_ROOT_ONLY) || d->source == WS_SPEC_ROOT_FILE)
 		return 0;
 	fail(d, v, "'%s' is good only in wsiso.json", place);
 	return ws_hint(d->err,
@@ -465,5 +465,8 @@ int ws_spec_decode(const struct ws_json *doc, const char *name,
 			    ws_json_type_name(doc->type));
 	d.strict = strict || ws_json_bool(doc, "strict", spec->strict);
 	drop_other_name(doc, &spec->sandbox);
-	return decode_object(&d, doc, "", "", spec);
+	if (decode_object(&d, doc, "", "", spec) < 0)
+		return -1;
+	/* what a session does not say is not looser for that; what it says is its own */
+	return source == WS_SPEC_ROOT_FILE ? ws_spec_floor_raise(spec, NULL, err) : 0;
 }

@@ -48,6 +48,24 @@ enum ws_key_when {
 	WS_WHEN_SHARED, /* about things that sessions share */
 };
 
+/*
+ * Which values of a key protect more, for whatever may only be tightened: a session's
+ * under a floor, a child's under its parent's (spec_tighten.c).
+ */
+enum ws_key_tighter {
+	WS_TIGHTER_NONE, /* it protects nothing: not good in a floor */
+	WS_TIGHTER_TRUE,
+	WS_TIGHTER_FALSE,
+	WS_TIGHTER_LESS,     /* a number; null is the loosest */
+	WS_TIGHTER_RANK,     /* a word; RANK of each */
+	WS_TIGHTER_SET,	     /* any text is tighter than null */
+	WS_TIGHTER_SAME,     /* a text that nobody may change */
+	WS_TIGHTER_FEWER,    /* a list of what is let in */
+	WS_TIGHTER_MORE,     /* a list of what is kept out: it is added to */
+	WS_TIGHTER_BINDS,    /* the same ones or fewer; read-only is tighter */
+	WS_TIGHTER_PROFILES, /* each by what it says */
+};
+
 struct ws_spec_field {
 	const char *key; /* "sandbox.unshare_net", "repos[].name" */
 	enum ws_key_type type;
@@ -56,6 +74,9 @@ struct ws_spec_field {
 	size_t at, count, size;
 	double min, max;      /* inclusive; all are exact as double */
 	const char *words[5]; /* in the order of the enum */
+	enum ws_key_tighter tighter;
+	unsigned char rank[5]; /* of the words: the higher, the tighter */
+	const char *instead;   /* the key that this deprecated one stands for */
 	const struct ws_spec_rule *rule;
 	/* As JSON. "null": the key may be null (unless NEED), and 0 or NULL means that.
 	 */

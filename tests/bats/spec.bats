@@ -191,9 +191,6 @@ good() {
 	done
 	check '{"repos": [{"path": "/srv/a", "vcs": "svn"}]}'
 	refused "'repos[0].vcs' \"svn\""
-	spec "$T/wsiso.json" "$SPEC_OPEN" '{"floor": {"sandbox": {"unshare_net": true}}}'
-	run --separate-stderr ws spec --check "$T/wsiso.json"
-	refused "'floor'"
 }
 
 @test "what this build can do is accepted" {

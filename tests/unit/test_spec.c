@@ -346,14 +346,6 @@ static void test_profiles_and_floor(void)
 	try_both(&o, "{\"floor\": {\"allow_root\": true}}", NULL, false);
 	CHECK(o.rc < 0 && strstr(o.err.msg, "'floor.allow_root'"));
 	release(&o);
-	try_both(
-		&o,
-		"{\"floor\": {\"sandbox\": {\"unshare_net\": true, \"seccomp\": \"off\"}}}",
-		"{\"sandbox\": {\"seccomp\": \"off\"}}", false);
-	CHECK(o.rc == 0 && o.built < 0 && strstr(o.err.msg, "'floor'"));
-	CHECK(strcmp(o.spec.floor,
-		     "{\"sandbox\":{\"seccomp\":\"off\",\"unshare_net\":true}}") == 0);
-	release(&o);
 }
 
 static void test_consequences(void)
