@@ -53,7 +53,7 @@ struct walk {
 	size_t low; /* levels below this index hold no descriptor */
 	char *dents;
 	bool want_bytes;
-	uint64_t bytes, entries;
+	uint64_t bytes, linked, entries;
 	bool failed;
 	bool lost; /* begin again */
 	unsigned restarts;
@@ -88,6 +88,8 @@ static void note(struct walk *w, const char *entry)
 static void count(struct walk *w, const struct stat *st)
 {
 	w->entries++;
+	if (!S_ISDIR(st->st_mode) && st->st_nlink > 1)
+		w->linked += (uint64_t)st->st_blocks * 512;
 	if (!w->remove || S_ISDIR(st->st_mode) || st->st_nlink == 1)
 		w->bytes += (uint64_t)st->st_blocks * 512;
 }
@@ -370,7 +372,7 @@ static void walk_once(struct walk *w)
 {
 	w->lost = w->failed = false;
 	if (!w->remove)
-		w->bytes = w->entries = 0;
+		w->bytes = w->linked = w->entries = 0;
 	descend(w, w->dir, w->name);
 	while (w->depth && !w->lost) {
 		struct level *l = top(w);
@@ -424,20 +426,39 @@ int ws_tree_remove(int dir, const char *name, uint64_t *ret_bytes, struct ws_err
 	return rc;
 }
 
+static int measure(struct walk *w, int dir, const char *name, struct ws_err *err)
+{
+	*w = (struct walk){ .want_bytes = true, .err = err };
+	if (walk_tree(w, dir, name) < 0)
+		return -1;
+	if (w->entries > 0)
+		return 0;
+	errno = ENOENT;
+	return ws_fail_errno(err, "measure '%s'", name);
+}
+
 int ws_tree_usage(int dir, const char *name, uint64_t *ret_bytes, uint64_t *ret_entries,
 		  struct ws_err *err)
 {
-	struct walk w = { .want_bytes = true, .err = err };
+	struct walk w;
 
-	if (walk_tree(&w, dir, name) < 0)
+	if (measure(&w, dir, name, err) < 0)
 		return -1;
-	if (w.entries == 0) {
-		errno = ENOENT;
-		return ws_fail_errno(err, "measure '%s'", name);
-	}
 	if (ret_bytes)
 		*ret_bytes = w.bytes;
 	if (ret_entries)
 		*ret_entries = w.entries;
+	return 0;
+}
+
+int ws_tree_usage_linked(int dir, const char *name, uint64_t *ret_bytes,
+			 uint64_t *ret_linked, struct ws_err *err)
+{
+	struct walk w;
+
+	if (measure(&w, dir, name, err) < 0)
+		return -1;
+	*ret_bytes = w.bytes;
+	*ret_linked = w.linked;
 	return 0;
 }

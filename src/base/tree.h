@@ -30,5 +30,8 @@ int ws_tree_remove(int dir, const char *name, uint64_t *ret_bytes, struct ws_err
  */
 int ws_tree_usage(int dir, const char *name, uint64_t *ret_bytes, uint64_t *ret_entries,
 		  struct ws_err *err);
+/* The same; *ret_linked: the part of it whose files have more than one link. */
+int ws_tree_usage_linked(int dir, const char *name, uint64_t *ret_bytes,
+			 uint64_t *ret_linked, struct ws_err *err);
 
 #endif

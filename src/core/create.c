@@ -207,7 +207,8 @@ static int take_folder(struct making *m, struct ws_err *err)
 	return check_new(m, err);
 }
 
-static bool is_empty_dir(int dir, const char *name)
+/* Nothing but empty folders, one in the other up to DEPTH of them, counts as empty. */
+static bool is_empty_dir(int dir, const char *name, int depth)
 {
 	int fd = ws_open_dir(dir, name);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -219,7 +220,8 @@ static bool is_empty_dir(int dir, const char *name)
 		return errno == ENOENT;
 	}
 	while (empty && (e = readdir(d)))
-		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+			(depth > 0 && is_empty_dir(dirfd(d), e->d_name, depth - 1));
 	closedir(d);
 	return empty;
 }
@@ -237,7 +239,7 @@ static int clear_leftovers(struct making *m, struct ws_err *err)
 	if (m->fresh)
 		return 0;
 	for (size_t i = 0; i < WS_ARRAY_SIZE(kept); i++) {
-		if (is_empty_dir(m->s.dir, kept[i]))
+		if (is_empty_dir(m->s.dir, kept[i], !strcmp(kept[i], "upper")))
 			continue;
 		ws_fail(err, WS_STATE_CORRUPT,
 			"'%s' has no record of a session, but files in '%s'", m->s.path,
@@ -263,6 +265,26 @@ static int make_folder(const struct making *m, const char *name, mode_t mode,
 	return 0;
 }
 
+/* A live repo's overlay is its own; the mode of its part is what its top looks like. */
+static int make_live_folders(const struct making *m, struct ws_err *err)
+{
+	for (size_t i = 0; i < m->repos.n; i++) {
+		const struct ws_repo *r = &m->repos.v[i];
+		WS_AUTO_FREE char *upper = ws_format("upper/%s", r->spec->name);
+		WS_AUTO_FREE char *work = ws_format("work/%s", r->spec->name);
+		struct stat st;
+
+		if (!r->live)
+			continue;
+		if (stat(r->path, &st) < 0)
+			return ws_fail_errno(err, "look at '%s'", r->path);
+		if (make_folder(m, upper, st.st_mode & 01777, err) < 0 ||
+		    make_folder(m, work, 0755, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* upper's mode is that of /workspace. */
 static int make_folders(const struct making *m, struct ws_err *err)
 {
@@ -271,7 +293,7 @@ static int make_folders(const struct making *m, struct ws_err *err)
 	if (make_folder(m, "upper", 0755, err) < 0 ||
 	    make_folder(m, "work", 0755, err) < 0 ||
 	    make_folder(m, "home", 0700, err) < 0 ||
-	    make_folder(m, "tmp", 01777, err) < 0)
+	    make_folder(m, "tmp", 01777, err) < 0 || make_live_folders(m, err) < 0)
 		return -1;
 	use = ws_lock_open(m->s.dir, "use");
 	return use < 0 ? ws_fail_errno(err, "make '%s/use'", m->s.path) : 0;
@@ -285,15 +307,17 @@ static void keep_repos(struct making *m)
 		const struct ws_repo *r = &m->repos.v[i];
 
 		ws_strv_extend(&m->s.stack, &r->snapshot.layers);
-		ws_strv_push(&m->s.stack, r->layer);
+		if (r->layer)
+			ws_strv_push(&m->s.stack, r->layer);
 		m->s.repos[m->s.nrepos++] = (struct ws_session_repo){
 			.name = ws_strdup(r->spec->name),
-			.path = ws_strdup(r->source.path),
-			.vcs = ws_strdup("git"),
-			.revision = ws_strdup(r->source.revision),
-			.branch = ws_strdup(r->source.branch),
+			.path = ws_strdup(r->path),
+			.vcs = ws_strdup(r->kind->word),
+			.revision = ws_strdup(r->revision),
+			.branch = ws_strdup(r->branch),
 			.snapshot = ws_strdup(r->snapshot.key),
 			.pool = ws_strdup(r->snapshot.pool),
+			.live = r->live,
 		};
 	}
 }
@@ -329,7 +353,7 @@ static int commit(struct making *m, const char *status, struct ws_err *err)
 
 static int make(struct making *m, struct ws_err *err)
 {
-	if (ws_repos_build(m->root, m->opts->id, &m->repos, err) < 0 ||
+	if (ws_repos_build(m->root, &m->s.spec, m->opts->id, &m->repos, err) < 0 ||
 	    make_folders(m, err) < 0)
 		return -1;
 	keep_repos(m);
@@ -363,7 +387,7 @@ static void note_created(const struct making *m)
 
 	for (size_t i = 0; i < m->s.nrepos; i++)
 		ws_buf_addf(&text, "%s%s@%.12s", i ? " " : "", m->s.repos[i].name,
-			    m->s.repos[i].revision);
+			    m->s.repos[i].revision ? m->s.repos[i].revision : "live");
 	ws_journal(m->root, "create", m->opts->id, ws_buf_str(&text));
 }
 

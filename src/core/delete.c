@@ -9,6 +9,7 @@
 #include "core/layer.h"
 #include "core/procs.h"
 #include "core/sandbox.h"
+#include "core/snapshot.h"
 
 #define GRACE_MS 2000
 
@@ -115,7 +116,12 @@ int ws_delete(const struct ws_root *root, const char *id, bool force, struct ws_
 	if (open_any(root, id, force, &s, err) < 0 ||
 	    ws_session_lock(root, &s, &lock, err) < 0)
 		return -1;
-	if (end(&s, force, err) < 0 || remove_all(root, id, err) < 0)
+	if (end(&s, force, err) < 0)
+		return -1;
+	for (size_t i = 0; i < s.nrepos; i++)
+		if (s.repos[i].snapshot)
+			ws_snapshot_touch(root, s.repos[i].snapshot); /* used until now */
+	if (remove_all(root, id, err) < 0)
 		return -1;
 	ws_journal(root, "delete", id, force ? "forced" : NULL);
 	return 0;

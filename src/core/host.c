@@ -62,6 +62,10 @@ void ws_host_source(const char *root, const struct ws_session *s,
 		.stack = ws_session_is_run(s) ? NULL : &s->stack,
 	};
 	for (size_t i = 0; i < s->nrepos; i++) {
+		if (s->repos[i].live) {
+			ws_strv_push(&ret->lives, s->repos[i].name);
+			ws_strv_push(&ret->live_paths, s->repos[i].path);
+		}
 		if (!s->repos[i].pool)
 			continue;
 		ws_strv_push(&ret->repos, s->repos[i].name);
@@ -73,4 +77,6 @@ void ws_plan_source_release(struct ws_plan_source *src)
 {
 	ws_strv_release(&src->repos);
 	ws_strv_release(&src->pools);
+	ws_strv_release(&src->lives);
+	ws_strv_release(&src->live_paths);
 }

@@ -14,7 +14,6 @@
 
 #define META_FILE "meta.json"
 #define META_MAX (1u << 16)
-#define PRIVATE_PREFIX "git-"
 #define RANDOM_BYTES 8
 
 static const struct ws_json_field meta_fields[] = {
@@ -115,21 +114,22 @@ int ws_layer_discard(const struct ws_root *root, const char *name, struct ws_err
 
 /* ---- a session's own ---- */
 
-void ws_layer_private_name(const char *id, char ret[WS_LAYER_NAME_MAX])
+void ws_layer_private_name(const char *kind, const char *id, char ret[WS_LAYER_NAME_MAX])
 {
 	char random[2 * RANDOM_BYTES + 1];
 
 	ws_text_random(random, RANDOM_BYTES);
-	snprintf(ret, WS_LAYER_NAME_MAX, PRIVATE_PREFIX "%.128s-%s", id, random);
+	snprintf(ret, WS_LAYER_NAME_MAX, "%s-%.128s-%s", kind, id, random);
 }
 
 bool ws_layer_is_private(const char *name, const char *id)
 {
 	size_t len = strlen(id);
 
-	if (!ws_text_starts(name, PRIVATE_PREFIX))
+	if (!ws_text_starts(name, WS_LAYER_GIT "-") &&
+	    !ws_text_starts(name, WS_LAYER_OWN "-"))
 		return false;
-	name += strlen(PRIVATE_PREFIX);
+	name = strchr(name, '-') + 1;
 	return !strncmp(name, id, len) && name[len] == '-' &&
 	       strspn(name + len + 1, "0123456789abcdef") == 2 * RANDOM_BYTES &&
 	       strlen(name + len + 1) == 2 * RANDOM_BYTES;

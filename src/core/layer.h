@@ -17,7 +17,7 @@
  */
 struct ws_layer_meta {
 	uint64_t version;
-	char *kind;   /* "base" or "git" */
+	char *kind;   /* "base", "delta" or "git" */
 	char *repo;   /* name below /workspace */
 	char *source; /* path of the host's repo */
 	char *revision;
@@ -35,8 +35,13 @@ int ws_layer_load(const struct ws_root *root, const char *name, struct ws_layer_
 bool ws_layer_exists(const struct ws_root *root, const char *name);
 int ws_layer_discard(const struct ws_root *root, const char *name, struct ws_err *err);
 
-/* The name of a layer that belongs to one session alone: git-ID-RANDOM. */
-void ws_layer_private_name(const char *id, char ret[WS_LAYER_NAME_MAX]);
+/*
+ * The name of a layer that belongs to one session alone: KIND-ID-RANDOM, where KIND is
+ * WS_LAYER_GIT or WS_LAYER_OWN (no shared layer's name begins so).
+ */
+#define WS_LAYER_GIT "git"
+#define WS_LAYER_OWN "own"
+void ws_layer_private_name(const char *kind, const char *id, char ret[WS_LAYER_NAME_MAX]);
 bool ws_layer_is_private(const char *name, const char *id);
 /* Removes all layers that are private to session ID. */
 int ws_layer_discard_private(const struct ws_root *root, const char *id,

@@ -231,11 +231,35 @@ static void plan_kept(struct ws_plan *p, const char *folder, bool kept, const ch
 	ws_strv_push(&p->writable, target);
 }
 
+/*
+ * The lower is no layer, so it cannot be rooted at /workspace: each has an overlay of its
+ * own, over its part of the upper. What they stand in is read-only: nothing that a command
+ * can write has a mount point in it.
+ */
+static void plan_live(struct ws_plan *p, const struct ws_plan_source *src)
+{
+	add(p, WS_MOUNT_DIR, NULL, "/workspace");
+	for (size_t i = 0; i < src->lives.n; i++) {
+		const char *name = src->lives.v[i];
+		WS_AUTO_FREE char *upper = ws_format("%s/upper/%s", src->folder, name);
+		WS_AUTO_FREE char *target = ws_format("/workspace/%s", name);
+		struct ws_mount *m = add(p, WS_MOUNT_OVERLAY, upper, target);
+
+		m->work = ws_format("%s/work/%s", src->folder, name);
+		ws_strv_push(&m->lowers, src->live_paths.v[i]);
+		ws_strv_push(&p->writable, target);
+	}
+}
+
 static void plan_workspace(struct ws_plan *p, const struct ws_plan_source *src)
 {
 	WS_AUTO_FREE char *upper = ws_format("%s/upper", src->folder);
 	struct ws_mount *m;
 
+	if (src->lives.n) {
+		plan_live(p, src);
+		return;
+	}
 	ws_strv_push(&p->writable, "/workspace");
 	if (src->stack->n == 0) {
 		add(p, WS_MOUNT_BIND, upper, "/workspace");

@@ -87,6 +87,8 @@ struct ws_plan_source {
 	const struct ws_strv *stack; /* layers, bottom to top; NULL: no /workspace */
 	struct ws_strv repos;	     /* names of those with a pool ... */
 	struct ws_strv pools;	     /* ... and their pools, in the same order */
+	struct ws_strv lives;	   /* names of repos whose live folder is the lower ... */
+	struct ws_strv live_paths; /* ... and those folders */
 };
 
 #define WS_PLAN_SOURCE_INIT ((struct ws_plan_source){ 0 })

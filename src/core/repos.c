@@ -2,20 +2,29 @@
 #include "core/repos.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "base/log.h"
-#include "core/mounts.h"
+#include "core/live.h"
 
 #define TOGETHER_MAX 8
 
+static void repo_release(struct ws_repo *r)
+{
+	if (r->source)
+		r->kind->release(r->source);
+	ws_snapshot_release(&r->snapshot);
+	ws_strv_release(&r->warnings);
+	ws_closep(&r->hold);
+	ws_freep(&r->path);
+	ws_freep(&r->revision);
+	ws_freep(&r->branch);
+	ws_freep(&r->layer);
+}
+
 void ws_repos_release(struct ws_repos *repos)
 {
-	for (size_t i = 0; i < repos->n; i++) {
-		ws_git_source_release(&repos->v[i].source);
-		ws_snapshot_release(&repos->v[i].snapshot);
-		ws_freep(&repos->v[i].layer);
-	}
+	for (size_t i = 0; i < repos->n; i++)
+		repo_release(&repos->v[i]);
 	ws_freep(&repos->v);
 	repos->n = 0;
 }
@@ -24,9 +33,7 @@ void ws_repos_release(struct ws_repos *repos)
 
 /* What is done for one repo, knowing what all need. */
 struct job {
-	const struct ws_root *root;
-	const struct ws_spec *spec;
-	const char *id;
+	struct ws_vcs_call call;
 	struct ws_repo *repo;
 	int (*work)(struct job *j);
 	int rc;
@@ -79,45 +86,10 @@ static int run_all(const struct job *shared, struct ws_repos *repos, struct ws_e
 
 /* ---- resolve ---- */
 
-static bool lies_in(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return !strncmp(path, folder, len) && (path[len] == '/' || path[len] == '\0');
-}
-
-/*
- * An overlay over a tree that holds its own upper, or other mounts, is no snapshot of
- * it.
- */
-static int check_place(const struct ws_root *root, const char *path, struct ws_err *err)
-{
-	WS_AUTO_FREE char *mount = NULL;
-	int rc;
-
-	if (lies_in(root->path, path)) {
-		ws_fail(err, WS_REPO_UNUSABLE,
-			"the state folder '%s' lies inside the repository '%s'",
-			root->path, path);
-		return ws_hint(
-			err, "name a state folder outside of it by --root or WSISO_ROOT");
-	}
-	if (lies_in(path, root->path))
-		return ws_fail(err, WS_REPO_UNUSABLE,
-			       "the repository '%s' lies inside the state folder '%s'",
-			       path, root->path);
-	rc = ws_mounts_below(path, &mount, err);
-	if (rc <= 0)
-		return rc;
-	ws_fail(err, WS_REPO_UNUSABLE, "'%s' is a mount point inside the repository '%s'",
-		mount, path);
-	return ws_hint(err, "unmount it, or name a clone of the repository without it");
-}
-
-static int check_setup(const struct ws_spec *spec, const struct ws_git_source *g,
+static int check_setup(const struct ws_spec *spec, const struct ws_repo *r,
 		       struct ws_err *err)
 {
-	if (!spec->project_setup.enabled || !g->has)
+	if (!spec->project_setup.enabled || !r->has_setup)
 		return 0;
 	ws_fail(err, WS_SETUP_FAILED,
 		"the revision has the setup script '%s', and running it is not built yet",
@@ -128,30 +100,32 @@ static int check_setup(const struct ws_spec *spec, const struct ws_git_source *g
 
 static int resolve(struct job *j)
 {
-	struct ws_git_source *g = &j->repo->source;
+	struct ws_repo *r = j->repo;
 
-	if (ws_git_resolve(j->repo->spec, j->spec->project_setup.script, g, &j->err) < 0)
-		return -1;
-	if (check_place(j->root, g->path, &j->err) < 0 ||
-	    check_setup(j->spec, g, &j->err) < 0)
-		return ws_fail_within(&j->err, "repo '%s'", j->repo->spec->name);
+	r->kind = ws_vcs_of(r->spec);
+	r->live = !j->call.spec->snapshots.enabled;
+	if ((r->live ? ws_live_resolve(&j->call, r, &j->err)
+		     : r->kind->resolve(&j->call, r, &j->err)) < 0 ||
+	    check_setup(j->call.spec, r, &j->err) < 0)
+		return ws_fail_within(&j->err, "repo '%s'", r->spec->name);
 	return 0;
 }
 
 int ws_repos_resolve(const struct ws_root *root, const struct ws_spec *spec,
 		     struct ws_repos *ret, struct ws_err *err)
 {
-	const struct job shared = { .root = root, .spec = spec, .work = resolve };
+	const struct job shared = { .call = { .root = root, .spec = spec },
+				    .work = resolve };
 
 	ret->v = ws_alloc((spec->nrepos + 1) * sizeof(*ret->v));
 	ret->n = spec->nrepos;
 	for (size_t i = 0; i < ret->n; i++)
-		ret->v[i].spec = &spec->repos[i];
+		ret->v[i] = (struct ws_repo){ .spec = &spec->repos[i], .hold = -1 };
 	if (run_all(&shared, ret, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ret->n; i++)
-		for (size_t k = 0; k < ret->v[i].source.warnings.n; k++)
-			ws_warn("%s", ret->v[i].source.warnings.v[k]);
+		for (size_t k = 0; k < ret->v[i].warnings.n; k++)
+			ws_warn("%s", ret->v[i].warnings.v[k]);
 	return 0;
 }
 
@@ -161,15 +135,18 @@ static int build(struct job *j)
 {
 	struct ws_repo *r = j->repo;
 
-	if (ws_git_snapshot(j->root, r->spec, &r->source, &r->snapshot, &j->err) < 0)
+	if (r->live)
+		return 0;
+	if (r->kind->snapshot(&j->call, r, &j->err) < 0)
 		return -1;
-	return ws_git_private(j->root, j->id, r->spec, &r->source, &r->layer, &j->err);
+	return j->call.id && r->kind->own ? r->kind->own(&j->call, r, &j->err) : 0;
 }
 
-int ws_repos_build(const struct ws_root *root, const char *id, struct ws_repos *repos,
-		   struct ws_err *err)
+int ws_repos_build(const struct ws_root *root, const struct ws_spec *spec, const char *id,
+		   struct ws_repos *repos, struct ws_err *err)
 {
-	const struct job shared = { .root = root, .id = id, .work = build };
+	const struct job shared = { .call = { .root = root, .spec = spec, .id = id },
+				    .work = build };
 
 	return run_all(&shared, repos, err);
 }

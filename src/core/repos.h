@@ -4,18 +4,10 @@
 
 #include "base/err.h"
 #include "core/root.h"
-#include "core/snapshot.h"
 #include "core/spec.h"
-#include "core/vcs_git.h"
+#include "core/vcs.h"
 
 /* The repos of a session that is being made, worked on side by side. */
-struct ws_repo {
-	const struct ws_spec_repo *spec; /* the spec's */
-	struct ws_git_source source;
-	struct ws_snapshot snapshot;
-	char *layer; /* the session's own */
-};
-
 struct ws_repos {
 	struct ws_repo *v;
 	size_t n;
@@ -29,8 +21,11 @@ void ws_repos_release(struct ws_repos *repos);
  */
 int ws_repos_resolve(const struct ws_root *root, const struct ws_spec *spec,
 		     struct ws_repos *ret, struct ws_err *err);
-/* Snapshots, made or shared, and the layers of session ID. */
-int ws_repos_build(const struct ws_root *root, const char *id, struct ws_repos *repos,
-		   struct ws_err *err);
+/*
+ * Snapshots, made or shared, and the layers of session ID (NULL: snapshots only). What
+ * lives (snapshots.enabled false) gets none.
+ */
+int ws_repos_build(const struct ws_root *root, const struct ws_spec *spec, const char *id,
+		   struct ws_repos *repos, struct ws_err *err);
 
 #endif

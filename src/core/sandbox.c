@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/drift.h"
 #include "core/idle.h"
 #include "core/sandbox_record.h"
 #include "core/sandbox_start.h"
@@ -158,6 +159,7 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 	if (ws_lock_try(use, !live) < 0)
 		return 0;
 	if (!live) {
+		ws_drift_warn(root, s);
 		if (ws_sandbox_start(root, s, use, sb, err) < 0)
 			return -1;
 		if (!ws_session_is_run(s))

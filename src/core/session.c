@@ -46,6 +46,7 @@ static const struct ws_json_field repo_fields[] = {
 	WS_FIELD(ws_session_repo, branch, STRING, false),
 	WS_FIELD(ws_session_repo, snapshot, STRING, false),
 	WS_FIELD(ws_session_repo, pool, STRING, false),
+	WS_FIELD(ws_session_repo, live, BOOL, false),
 	{ 0 },
 };
 

@@ -16,11 +16,12 @@
 struct ws_session_repo {
 	char *name;	/* it appears at /workspace/NAME */
 	char *path;	/* on the host, resolved */
-	char *vcs;	/* "git" */
-	char *revision; /* full commit id */
+	char *vcs;	/* "git", "svn" or "none" */
+	char *revision; /* commit id, number, a folder's digest; NULL: live */
 	char *branch;	/* or NULL: detached */
-	char *snapshot; /* key of its manifest */
-	char *pool;	/* "KEY.git" below pools/, whose objects appear inside */
+	char *snapshot; /* key of its manifest; NULL: layers of its own, or live */
+	char *pool;	/* "KEY.git" below pools/, whose objects appear inside; or NULL */
+	bool live;	/* path itself is the lower of an overlay at /workspace/NAME */
 };
 
 /* A session as its folder keeps it. */

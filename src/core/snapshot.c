@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/snapshot.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/jsonw.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "core/layer.h"
 
 #define FOLDER "snapshots"
@@ -21,8 +27,9 @@ static const struct ws_json_field fields[] = {
 	WS_FIELD(ws_snapshot, name, STRING, false),
 	WS_FIELD(ws_snapshot, vcs, STRING, false),
 	WS_FIELD(ws_snapshot, revision, STRING, false),
-	WS_FIELD(ws_snapshot, pool, STRING, true),
+	WS_FIELD(ws_snapshot, pool, STRING, false),
 	WS_FIELD(ws_snapshot, layers, STRV, true),
+	WS_FIELD(ws_snapshot, made, STRV, false),
 	WS_FIELD(ws_snapshot, created, U64, false),
 	{ 0 },
 };
@@ -36,6 +43,7 @@ void ws_snapshot_release(struct ws_snapshot *s)
 	ws_freep(&s->revision);
 	ws_freep(&s->pool);
 	ws_strv_release(&s->layers);
+	ws_strv_release(&s->made);
 }
 
 /* A manifest can be made again, so one that is damaged is as good as none. */
@@ -45,13 +53,20 @@ static int damaged(const char *path, const char *why)
 	return 0;
 }
 
+static bool is_name(const char *s)
+{
+	return *s && *s != '.' && !strchr(s, '/');
+}
+
 static bool names_are_sane(const struct ws_snapshot *s)
 {
 	for (size_t i = 0; i < s->layers.n; i++)
-		if (s->layers.v[i][0] == '.' || !s->layers.v[i][0] ||
-		    strchr(s->layers.v[i], '/'))
+		if (!is_name(s->layers.v[i]))
 			return false;
-	return s->pool[0] != '.' && !strchr(s->pool, '/');
+	for (size_t i = 0; i < s->made.n; i++)
+		if (!ws_strv_has(&s->layers, s->made.v[i]))
+			return false;
+	return !s->pool || is_name(s->pool);
 }
 
 /* 1, finished or only planned; 0: there is none. */
@@ -117,31 +132,128 @@ int ws_snapshot_save(const struct ws_root *root, const struct ws_snapshot *s,
 	return ws_write_atomic(dir, name, &text, !s->building, err);
 }
 
-int ws_snapshot_lock(const struct ws_root *root, const char *key, struct ws_err *err)
+/* ---- locks ---- */
+
+/* 1: locked, and still the file of that name (a remover takes it away); 0; -1. */
+static int lock_once(int dir, const char *name, bool exclusive, bool wait, int *ret_fd,
+		     struct ws_err *err)
+{
+	WS_AUTO_CLOSE int fd = ws_lock_open(dir, name);
+	struct stat ours, named;
+
+	if (fd < 0)
+		return ws_fail_errno(err, "open the lock '%s'", name);
+	if (wait && ws_lock_wait(fd, exclusive, LOCK_TIMEOUT_MS, "the snapshot", err) < 0)
+		return -1;
+	if (!wait && ws_lock_try(fd, exclusive) < 0)
+		return ws_fail(err, WS_SESSION_BUSY,
+			       "the snapshot is being made or taken right now");
+	if (fstat(fd, &ours) < 0)
+		return ws_fail_errno(err, "look at the lock '%s'", name);
+	if (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    named.st_ino != ours.st_ino || named.st_dev != ours.st_dev)
+		return 0;
+	*ret_fd = ws_steal_fd(&fd);
+	return 1;
+}
+
+static int take_lock(const struct ws_root *root, const char *key, bool exclusive,
+		     bool wait, struct ws_err *err)
 {
 	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
 	WS_AUTO_FREE char *name = ws_format("%s.lock", key);
-	WS_AUTO_CLOSE int fd = dir < 0 ? -1 : ws_lock_open(dir, name);
+	int fd = -1, rc = dir < 0 ? -1 : 0;
 
-	if (dir < 0)
-		return -1;
-	if (fd < 0)
-		return ws_fail_errno(err, "open the lock of snapshot '%s'", key);
-	if (ws_lock_wait(fd, true, LOCK_TIMEOUT_MS, "the snapshot", err) < 0)
-		return -1;
-	return ws_steal_fd(&fd);
+	while (rc == 0)
+		rc = lock_once(dir, name, exclusive, wait, &fd, err);
+	return rc < 0 ? -1 : fd;
 }
+
+int ws_snapshot_lock(const struct ws_root *root, const char *key, bool exclusive,
+		     struct ws_err *err)
+{
+	return take_lock(root, key, exclusive, true, err);
+}
+
+int ws_snapshot_try(const struct ws_root *root, const char *key, struct ws_err *err)
+{
+	return take_lock(root, key, true, false, err);
+}
+
+/* ---- what goes ---- */
 
 int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err *err)
 {
-	WS_AUTO(ws_snapshot) struct ws_snapshot s = { 0 };
+	WS_AUTO(ws_snapshot) struct ws_snapshot s = WS_SNAPSHOT_INIT;
 	int rc = read_manifest(root, key, &s, err);
 
 	/* what a finished one lists may be in a session's stack: not ours to remove */
 	if (rc <= 0 || !s.building)
 		return rc < 0 ? -1 : 0;
-	for (size_t i = 0; i < s.layers.n; i++)
-		if (ws_layer_discard(root, s.layers.v[i], err) < 0)
+	for (size_t i = 0; i < s.made.n; i++)
+		if (ws_layer_discard(root, s.made.v[i], err) < 0)
 			return -1;
+	return 0;
+}
+
+int ws_snapshot_forget(const struct ws_root *root, const char *key, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
+	WS_AUTO_FREE char *manifest = ws_format("%s.json", key);
+	WS_AUTO_FREE char *lock = ws_format("%s.lock", key);
+
+	if (dir < 0)
+		return -1;
+	if (unlinkat(dir, manifest, 0) < 0 && errno != ENOENT)
+		return ws_fail_errno(err, "remove snapshot '%s'", key);
+	if (unlinkat(dir, lock, 0) < 0 && errno != ENOENT)
+		return ws_fail_errno(err, "remove the lock of snapshot '%s'", key);
+	return 0;
+}
+
+/* ---- use ---- */
+
+void ws_snapshot_touch(const struct ws_root *root, const char *key)
+{
+	WS_AUTO_FREE char *lock = ws_format(FOLDER "/%s.lock", key);
+
+	utimensat(root->fd, lock, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s)
+{
+	WS_AUTO_FREE char *lock = ws_format(FOLDER "/%s.lock", s->key);
+	struct stat st;
+
+	if (fstatat(root->fd, lock, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return s->created;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int ws_snapshot_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
+{
+	int fd = ws_root_dir(root, FOLDER, err);
+	const struct dirent *e;
+	DIR *d;
+
+	if (fd < 0)
+		return -1;
+	d = fdopendir(fd);
+	if (!d) {
+		ws_fail_errno(err, "read '%s/" FOLDER "'", root->path);
+		ws_closep(&fd);
+		return -1;
+	}
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.' && ws_text_ends(e->d_name, ".json"))
+			ws_strv_take(ret, ws_strndup(e->d_name, strlen(e->d_name) - 5));
+	closedir(d);
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
 	return 0;
 }

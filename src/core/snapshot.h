@@ -23,10 +23,13 @@ struct ws_snapshot {
 	char *name; /* below /workspace */
 	char *vcs;
 	char *revision;
-	char *pool;	       /* "KEY.git" */
+	char *pool;	       /* "KEY.git", or NULL: no git */
 	struct ws_strv layers; /* bottom to top */
+	struct ws_strv made; /* those of them that were made for it; others are shared */
 	uint64_t created;
 };
+
+#define WS_SNAPSHOT_INIT ((struct ws_snapshot){ 0 })
 
 void ws_snapshot_release(struct ws_snapshot *s);
 /*
@@ -38,9 +41,22 @@ int ws_snapshot_load(const struct ws_root *root, const char *key, struct ws_snap
 /* Synced, unless it is only a plan. */
 int ws_snapshot_save(const struct ws_root *root, const struct ws_snapshot *s,
 		     struct ws_err *err);
-/* Takes the lock of KEY exclusively, which may last as long as a build. -1 with ERR. */
-int ws_snapshot_lock(const struct ws_root *root, const char *key, struct ws_err *err);
+/*
+ * The lock of KEY: exclusively by who makes or removes it, which may last long; shared by
+ * who puts its layers into a stack, until that is on disk. -1 with ERR. ws_snapshot_try
+ * does not wait: session-busy.
+ */
+int ws_snapshot_lock(const struct ws_root *root, const char *key, bool exclusive,
+		     struct ws_err *err);
+int ws_snapshot_try(const struct ws_root *root, const char *key, struct ws_err *err);
 /* Removes the layers of a plan whose maker died. The lock is held. */
 int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err *err);
+/* The manifest goes, and then its lock, which is held exclusively; no layer. */
+int ws_snapshot_forget(const struct ws_root *root, const char *key, struct ws_err *err);
+/* Records use; ns since 1970 of the last one. */
+void ws_snapshot_touch(const struct ws_root *root, const char *key);
+uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s);
+/* Keys of all that have a manifest, sorted. */
+int ws_snapshot_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err);
 
 #endif

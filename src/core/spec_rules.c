@@ -51,6 +51,15 @@ static bool is_path(const char *s)
 	return *s == '/';
 }
 
+/* "svn+ssh://host/path" */
+static bool is_source(const char *s)
+{
+	size_t scheme = strspn(s, "abcdefghijklmnopqrstuvwxyz+");
+
+	return *s == '/' || (scheme > 0 && !strncmp(s + scheme, "://", 3) &&
+			     s[scheme + 3] && !has_control(s));
+}
+
 static bool is_clean_path(const char *s)
 {
 	return *s == '/' && clean_parts(s + 1);
@@ -104,6 +113,10 @@ const struct ws_spec_rule WS_RULE_NAME = {
 
 const struct ws_spec_rule WS_RULE_PATH = { "an absolute path", "^/", PATH_MAX - 1,
 					   is_path };
+
+const struct ws_spec_rule WS_RULE_SOURCE = { "an absolute path or a URL",
+					     "^(/|[a-z+]+://.)", PATH_MAX - 1,
+					     is_source };
 
 const struct ws_spec_rule WS_RULE_CLEAN_PATH = {
 	"an absolute path without '//', '.', '..' or a slash at its end", "^/[^/]",

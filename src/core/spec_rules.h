@@ -19,6 +19,7 @@ struct ws_spec_rule {
 extern const struct ws_spec_rule WS_RULE_TEXT;	     /* not empty */
 extern const struct ws_spec_rule WS_RULE_NAME;	     /* of a repo, a profile */
 extern const struct ws_spec_rule WS_RULE_PATH;	     /* absolute */
+extern const struct ws_spec_rule WS_RULE_SOURCE;     /* the same, or a URL */
 extern const struct ws_spec_rule WS_RULE_CLEAN_PATH; /* absolute, normalised, not "/" */
 extern const struct ws_spec_rule WS_RULE_INSIDE;     /* relative, stays inside */
 extern const struct ws_spec_rule WS_RULE_REVISION;

@@ -135,8 +135,21 @@ static int parse_source(struct ws_buf *answer, struct ws_git_source *g,
 	return 0;
 }
 
-int ws_git_resolve(const struct ws_spec_repo *repo, const char *has,
-		   struct ws_git_source *ret, struct ws_err *err)
+static bool is_top(const char *dir)
+{
+	return ws_vcs_has(dir, ".git") ||
+	       (ws_vcs_has(dir, "HEAD") && ws_vcs_has(dir, "objects") &&
+		ws_vcs_has(dir, "refs"));
+}
+
+/* A folder in a repository counts, too: the helper refuses it by name. */
+static int is_git(const char *path)
+{
+	return ws_vcs_above(path, is_top);
+}
+
+static int ask(const struct ws_vcs_call *call, const struct ws_spec_repo *repo,
+	       struct ws_git_source *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
 	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
@@ -147,10 +160,41 @@ int ws_git_resolve(const struct ws_spec_repo *repo, const char *has,
 		ws_strv_addf(&argv, "--revision=%s", repo->revision);
 	if (repo->branch)
 		ws_strv_addf(&argv, "--branch=%s", repo->branch);
-	if (has)
-		ws_strv_addf(&argv, "--has=%s", has);
-	if (ws_git_ask(&argv, NULL, 0, RESOLVE_TIMEOUT_MS, &answer, err) < 0 ||
-	    parse_source(&answer, ret, err) < 0)
-		return ws_fail_within(err, "repo '%s'", repo->name);
+	ws_strv_addf(&argv, "--has=%s", call->spec->project_setup.script);
+	if (ws_git_ask(&argv, NULL, 0, RESOLVE_TIMEOUT_MS, &answer, err) < 0)
+		return -1;
+	return parse_source(&answer, ret, err);
+}
+
+int ws_git_resolve(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err)
+{
+	struct ws_git_source *g = ws_alloc(sizeof(*g));
+
+	r->source = g;
+	if (ask(call, r->spec, g, err) < 0)
+		return -1;
+	if (ws_vcs_check_place(call->root, g->path, err) < 0)
+		return -1;
+	r->path = ws_strdup(g->path);
+	r->revision = ws_strdup(g->revision);
+	r->branch = ws_strdup(g->branch);
+	r->has_setup = g->has;
+	ws_strv_extend(&r->warnings, &g->warnings);
 	return 0;
 }
+
+static void release(void *source)
+{
+	ws_git_source_release(source);
+	free(source);
+}
+
+const struct ws_vcs_kind ws_vcs_git = {
+	.word = "git",
+	.vcs = WS_VCS_GIT,
+	.is = is_git,
+	.resolve = ws_git_resolve,
+	.snapshot = ws_git_snapshot,
+	.own = ws_git_private,
+	.release = release,
+};

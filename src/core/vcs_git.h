@@ -11,6 +11,7 @@
 #include "core/session.h"
 #include "core/snapshot.h"
 #include "core/spec.h"
+#include "core/vcs.h"
 
 /*
  * A git repository of the host as layers: by the helper wsiso-git, never by running
@@ -37,20 +38,13 @@ struct ws_git_source {
 };
 
 void ws_git_source_release(struct ws_git_source *g);
-/*
- * HAS: a file to look for in the commit, or NULL. repo-unusable with the reason, before
- * anything is made.
- */
-int ws_git_resolve(const struct ws_spec_repo *repo, const char *has,
-		   struct ws_git_source *ret, struct ws_err *err);
+/* r->source is a struct ws_git_source. */
+int ws_git_resolve(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err);
 /* Makes or shares pool, base and git layer. */
-int ws_git_snapshot(const struct ws_root *root, const struct ws_spec_repo *repo,
-		    const struct ws_git_source *g, struct ws_snapshot *ret,
+int ws_git_snapshot(const struct ws_vcs_call *call, struct ws_repo *r,
 		    struct ws_err *err);
-/* The session's own HEAD, refs and reflog as a layer on top: its name in *ret_layer. */
-int ws_git_private(const struct ws_root *root, const char *id,
-		   const struct ws_spec_repo *repo, const struct ws_git_source *g,
-		   char **ret_layer, struct ws_err *err);
+/* The session's own HEAD, refs and reflog as a layer on top: its name in r->layer. */
+int ws_git_private(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err);
 
 /* One question to wsiso-git: ARGV behind its name; FDS it keeps open (locks). */
 int ws_git_ask(struct ws_strv *argv, const int *fds, size_t nfds, uint64_t timeout_ms,

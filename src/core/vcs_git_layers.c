@@ -11,12 +11,12 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "core/layer.h"
+#include "core/snapshot_make.h"
 #include "core/vcs_git.h"
 
 #define KEY_LEN 32 /* digits of a SHA-256 */
 #define POOL_TIMEOUT_MS 3600000
 #define BASE_TIMEOUT_MS 3600000
-#define SCRATCH_NAME_MAX 64
 #define STAMP_MAX 256
 #define POOL_REFS "packed-refs"
 #define ZERO_ID "0000000000000000000000000000000000000000"
@@ -149,19 +149,11 @@ struct build {
 	const struct ws_spec_repo *repo;
 	const struct ws_git_source *g;
 	const char *pool;
-	int lock; /* of the snapshot */
-	char base[SCRATCH_NAME_MAX], git[SCRATCH_NAME_MAX];
-	int base_fd, git_fd;
 };
 
-static void build_release(struct build *b)
-{
-	ws_closep(&b->base_fd);
-	ws_closep(&b->git_fd);
-}
-
 /* What a git dir has besides the index. HEAD is the session's own, put over this one. */
-static int lay_out_git(const struct build *b, const char *git, struct ws_err *err)
+static int lay_out_git(const struct build *b, int dir, const char *git,
+		       struct ws_err *err)
 {
 	static const char *const folders[] = { "objects/info", "objects/pack",
 					       "refs/heads",   "refs/tags",
@@ -176,172 +168,88 @@ static int lay_out_git(const struct build *b, const char *git, struct ws_err *er
 	for (size_t i = 0; i < WS_ARRAY_SIZE(folders); i++) {
 		WS_AUTO_FREE char *path = ws_format("%s/%s", git, folders[i]);
 
-		if (ws_layer_mkdir(b->git_fd, path, err) < 0)
+		if (ws_layer_mkdir(dir, path, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < WS_ARRAY_SIZE(files); i++) {
 		WS_AUTO_FREE char *path = ws_format("%s/%s", git, files[i][0]);
 
-		if (files[i][1] && ws_layer_write(b->git_fd, path, files[i][1], err) < 0)
+		if (files[i][1] && ws_layer_write(dir, path, files[i][1], err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int build_files(struct build *b, const char *below, const char *git,
-		       struct ws_err *err)
+static int build_files(const struct build *b, const struct ws_scratch *base,
+		       const struct ws_scratch *git, int lock, struct ws_err *err)
 {
-	const int kept[] = { b->base_fd, b->git_fd, b->lock };
-	const char *root = b->root->path;
+	const int kept[] = { base->fd, git->fd, lock };
+	const char *root = b->root->path, *name = b->repo->name;
 	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
 	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
-	WS_AUTO_FREE char *alternates = ws_format("%s/objects/info/alternates", git);
-	WS_AUTO_FREE char *objects =
-		ws_format("/run/wsiso/objects/%s/objects\n", b->repo->name);
+	WS_AUTO_FREE char *alternates =
+		ws_format("root/%s/.git/objects/info/alternates", name);
+	WS_AUTO_FREE char *objects = ws_format("/run/wsiso/objects/%s/objects\n", name);
 
 	ws_strv_add(&argv, "base", "--commit", b->g->revision, "--pool", NULL);
 	ws_strv_addf(&argv, "%s/pools/%s/objects", root, b->pool);
 	ws_strv_push(&argv, "--base");
-	ws_strv_addf(&argv, "%s/tmp/%s/%s", root, b->base, below);
+	ws_strv_addf(&argv, "%s/tmp/%s/root/%s", root, base->name, name);
 	ws_strv_push(&argv, "--git");
-	ws_strv_addf(&argv, "%s/tmp/%s/%s", root, b->git, git);
-	if (ws_git_ask(&argv, kept, WS_ARRAY_SIZE(kept), BASE_TIMEOUT_MS, &answer, err) <
-	    0)
+	ws_strv_addf(&argv, "%s/tmp/%s/root/%s/.git", root, git->name, name);
+	if (ws_git_ask(&argv, kept, lock < 0 ? 2 : 3, BASE_TIMEOUT_MS, &answer, err) < 0)
 		return -1;
 	/* a path of the sandbox, so not before the helper has read this git dir here */
-	return ws_layer_write(b->git_fd, alternates, objects, err);
+	return ws_layer_write(git->fd, alternates, objects, err);
 }
 
-static int build_scratch(struct build *b, struct ws_err *err)
+static int fill(struct ws_snapshot_maker *m, const struct ws_scratch *layers, int lock,
+		struct ws_err *err)
 {
+	const struct build *b = m->data;
 	WS_AUTO_FREE char *below = ws_format("root/%s", b->repo->name);
 	WS_AUTO_FREE char *git = ws_format("%s/.git", below);
 
-	if (ws_root_scratch(b->root, "base", b->base, &b->base_fd, err) < 0 ||
-	    ws_root_scratch(b->root, "git", b->git, &b->git_fd, err) < 0)
+	if (ws_layer_mkdir(layers[0].fd, below, err) < 0 ||
+	    ws_layer_mkdir(layers[1].fd, git, err) < 0 ||
+	    lay_out_git(b, layers[1].fd, git, err) < 0)
 		return -1;
-	if (ws_layer_mkdir(b->base_fd, below, err) < 0 ||
-	    ws_layer_mkdir(b->git_fd, git, err) < 0 || lay_out_git(b, git, err) < 0 ||
-	    build_files(b, below, git, err) < 0)
-		return -1;
-	/*
-	 * the manifest will vouch for all of it, after a power cut too: one call, not
-	 * 50,000
-	 */
-	if (syncfs(b->git_fd) < 0)
-		return ws_fail_errno(err, "sync the layers");
-	return 0;
-}
-
-static int publish(const struct build *b, const struct ws_snapshot *s, struct ws_err *err)
-{
-	struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
-				      .repo = b->repo->name,
-				      .source = b->g->path,
-				      .revision = b->g->revision,
-				      .created = s->created };
-
-	meta.kind = (char[]){ "base" };
-	if (ws_layer_publish(b->root, b->base, s->layers.v[0], &meta, err) < 0)
-		return -1;
-	meta.kind = (char[]){ "git" };
-	return ws_layer_publish(b->root, b->git, s->layers.v[1], &meta, err);
-}
-
-static void discard(const struct ws_root *root, const char *scratch)
-{
-	struct ws_err ignored = WS_ERR_INIT;
-	WS_AUTO_CLOSE int tmp = ws_root_dir(root, "tmp", &ignored);
-
-	if (tmp >= 0 && *scratch)
-		ws_root_discard(root, tmp, scratch, &ignored);
-}
-
-/*
- * The manifest says first which layers there will be, and last that they are there: one
- * who finds only the first, and the lock free, knows what to clear away.
- */
-static int build_snapshot(struct build *b, struct ws_snapshot *s, struct ws_err *err)
-{
-	char random[17];
-	int rc;
-
-	ws_text_random(random, 8);
-	ws_strv_addf(&s->layers, "base-%.16s-%s", s->key, random);
-	ws_strv_addf(&s->layers, "index-%.16s-%s", s->key, random);
-	s->building = true;
-	rc = build_scratch(b, err);
-	if (rc == 0)
-		rc = ws_snapshot_save(b->root, s, err);
-	if (rc == 0)
-		rc = publish(b, s, err);
-	s->building = false;
-	if (rc == 0)
-		return ws_snapshot_save(b->root, s, err);
-	discard(b->root, b->base);
-	discard(b->root, b->git);
-	return -1;
+	return build_files(b, &layers[0], &layers[1], lock, err);
 }
 
 static void describe(struct ws_snapshot *s, const struct keys *keys,
 		     const struct ws_spec_repo *repo, const struct ws_git_source *g)
 {
-	s->version = WS_SNAPSHOT_VERSION;
 	s->key = ws_strdup(keys->snapshot);
 	s->repo = ws_strdup(g->path);
 	s->name = ws_strdup(repo->name);
 	s->vcs = ws_strdup("git");
 	s->revision = ws_strdup(g->revision);
 	s->pool = ws_strdup(keys->pool);
-	s->created = ws_clock_wall_ns();
 }
 
-static int make_snapshot(const struct ws_root *root, const struct ws_spec_repo *repo,
-			 const struct ws_git_source *g, const struct keys *keys,
-			 struct ws_snapshot *ret, struct ws_err *err)
+static int snapshot(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err)
 {
-	WS_AUTO(ws_snapshot) struct ws_snapshot s = { 0 };
-	WS_AUTO_CLOSE int lock = ws_snapshot_lock(root, keys->snapshot, err);
-	WS_AUTO(build)
-	struct build b = { .root = root,
-			   .repo = repo,
-			   .g = g,
-			   .pool = keys->pool,
-			   .lock = lock,
-			   .base_fd = -1,
-			   .git_fd = -1 };
-	int rc;
-
-	if (lock < 0)
-		return -1;
-	rc = ws_snapshot_load(root, keys->snapshot, ret, err); /* somebody else's work? */
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	if (ws_snapshot_clear(root, keys->snapshot, err) < 0)
-		return -1;
-	describe(&s, keys, repo, g);
-	if (build_snapshot(&b, &s, err) < 0)
-		return -1;
-	*ret = s;
-	s = (struct ws_snapshot){ 0 };
-	return 0;
-}
-
-int ws_git_snapshot(const struct ws_root *root, const struct ws_spec_repo *repo,
-		    const struct ws_git_source *g, struct ws_snapshot *ret,
-		    struct ws_err *err)
-{
+	const struct ws_git_source *g = r->source;
+	struct build b = { .root = call->root, .repo = r->spec, .g = g };
+	struct ws_snapshot_maker m = { .sorts = { &WS_LAYER_BASE, &WS_LAYER_INDEX },
+				       .fill = fill,
+				       .data = &b };
 	struct keys keys;
-	int rc = -1;
 
-	if (make_keys(repo, g, &keys, err) == 0 &&
-	    refresh_pool(root, keys.pool, g, err) == 0)
-		rc = ws_snapshot_load(root, keys.snapshot, ret, err);
-	if (rc == 0)
-		rc = make_snapshot(root, repo, g, &keys, ret, err);
-	if (rc < 0)
-		return ws_fail_within(err, "snapshot of '%s'", repo->name);
-	return 0;
+	if (make_keys(r->spec, g, &keys, err) < 0 ||
+	    refresh_pool(call->root, keys.pool, g, err) < 0)
+		return -1;
+	b.pool = keys.pool;
+	describe(&r->snapshot, &keys, r->spec, g);
+	return ws_vcs_obtain(call, &m, r, err);
+}
+
+int ws_git_snapshot(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err)
+{
+	if (snapshot(call, r, err) == 0)
+		return 0;
+	return ws_fail_within(err, "snapshot of '%s'", r->spec->name);
 }
 
 /* ---- the session's own ---- */
@@ -424,26 +332,24 @@ static int private_layer(const struct ws_root *root, const char *name,
 				      .source = g->path,
 				      .revision = g->revision,
 				      .created = ws_clock_wall_ns() };
-	char scratch[SCRATCH_NAME_MAX] = "";
+	char scratch[WS_SCRATCH_NAME_MAX] = "";
 	WS_AUTO_CLOSE int dir = -1;
 
 	if (ws_root_scratch(root, "git", scratch, &dir, err) == 0 &&
 	    write_git_dir(dir, git, repo, g, err) == 0 &&
 	    ws_layer_publish(root, scratch, name, &meta, err) == 0)
 		return 0;
-	discard(root, scratch);
+	ws_scratch_discard(root, scratch);
 	return -1;
 }
 
-int ws_git_private(const struct ws_root *root, const char *id,
-		   const struct ws_spec_repo *repo, const struct ws_git_source *g,
-		   char **ret_layer, struct ws_err *err)
+int ws_git_private(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err)
 {
 	char name[WS_LAYER_NAME_MAX];
 
-	ws_layer_private_name(id, name);
-	if (private_layer(root, name, repo, g, err) < 0)
-		return ws_fail_within(err, "git dir of '%s'", repo->name);
-	*ret_layer = ws_strdup(name);
+	ws_layer_private_name(WS_LAYER_GIT, call->id, name);
+	if (private_layer(call->root, name, r->spec, r->source, err) < 0)
+		return ws_fail_within(err, "git dir of '%s'", r->spec->name);
+	r->layer = ws_strdup(name);
 	return 0;
 }

@@ -17,8 +17,8 @@ static void facts_of_private_names(void)
 	char name[WS_LAYER_NAME_MAX], other[WS_LAYER_NAME_MAX];
 	char longest[129];
 
-	ws_layer_private_name("s1", name);
-	ws_layer_private_name("s1", other);
+	ws_layer_private_name("git", "s1", name);
+	ws_layer_private_name("git", "s1", other);
 	CHECK_INT(strlen(name), strlen("git-s1-") + 16);
 	CHECK(strcmp(name, other) != 0);
 	CHECK(ws_layer_is_private(name, "s1"));
@@ -40,7 +40,7 @@ static void facts_of_private_names(void)
 
 	memset(longest, 'x', 128);
 	longest[128] = '\0';
-	ws_layer_private_name(longest, name);
+	ws_layer_private_name("own", longest, name);
 	CHECK(ws_layer_is_private(name, longest));
 }
 

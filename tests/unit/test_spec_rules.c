@@ -37,6 +37,13 @@ static void test_paths(void)
 	CHECK(ws_spec_rule_holds(&WS_RULE_PATH, "/"));
 	CHECK(ws_spec_rule_holds(&WS_RULE_PATH, "/a/../b/"));
 	CHECK(!ws_spec_rule_holds(&WS_RULE_PATH, "~/a"));
+	CHECK(ws_spec_rule_holds(&WS_RULE_SOURCE, "/a/../b/"));
+	CHECK(ws_spec_rule_holds(&WS_RULE_SOURCE, "svn+ssh://host/a b@1"));
+	CHECK(!ws_spec_rule_holds(&WS_RULE_SOURCE, "svn://"));
+	CHECK(!ws_spec_rule_holds(&WS_RULE_SOURCE, "://a"));
+	CHECK(!ws_spec_rule_holds(&WS_RULE_SOURCE, "--x=svn://a"));
+	CHECK(!ws_spec_rule_holds(&WS_RULE_SOURCE, "svn://a\nb"));
+	CHECK(!ws_spec_rule_holds(&WS_RULE_SOURCE, "a"));
 	CHECK(ws_spec_rule_holds(&WS_RULE_CLEAN_PATH, "/a/.b/..c"));
 	CHECK(!ws_spec_rule_holds(&WS_RULE_CLEAN_PATH, "/"));
 	CHECK(!ws_spec_rule_holds(&WS_RULE_CLEAN_PATH, "a"));

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/text.h"
+#include "cmd/common.h"
+#include "core/snapshots.h"
+
+struct call {
+	const struct ws_root *root;
+	const struct ws_strv *args; /* behind the verb */
+	const char *spec, *repo, *format;
+	bool setup, json, quiet;
+};
+
+/* ---- output ---- */
+
+static void print_time(struct ws_jsonw *w, const char *key, uint64_t ns)
+{
+	char text[WS_TIME_LEN];
+
+	ws_clock_rfc3339(ns, text);
+	ws_jsonw_str(w, key, text);
+}
+
+static void print_one(struct ws_jsonw *w, const struct ws_snapshot_info *info, bool full)
+{
+	const struct ws_snapshot *s = &info->snapshot;
+
+	ws_jsonw_object(w, NULL);
+	ws_jsonw_str(w, "key", s->key);
+	ws_jsonw_str(w, "repo", s->name);
+	ws_jsonw_str(w, "path", s->repo);
+	ws_jsonw_str(w, "vcs", s->vcs);
+	ws_jsonw_str(w, "revision", s->revision);
+	ws_jsonw_strv(w, "layers", &s->layers);
+	print_time(w, "created", s->created);
+	if (full) {
+		print_time(w, "last_use", info->last_use);
+		ws_jsonw_u64(w, "own_bytes", info->own);
+		ws_jsonw_u64(w, "shared_bytes", info->shared);
+		ws_jsonw_u64(w, "linked", info->drift.linked);
+		ws_jsonw_u64(w, "drifted", info->drift.changed);
+		ws_jsonw_strv(w, "users", &info->users);
+	}
+	ws_jsonw_end(w, '}');
+}
+
+static int print_json(const struct ws_snapshots *all, bool full, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf out = WS_BUF_INIT;
+	struct ws_jsonw w;
+
+	ws_jsonw_init(&w, &out, true);
+	ws_jsonw_array(&w, NULL);
+	for (size_t i = 0; i < all->n; i++)
+		print_one(&w, &all->v[i], full);
+	ws_jsonw_end(&w, ']');
+	ws_jsonw_done(&w);
+	return ws_out_write(&out, err);
+}
+
+static int print_keys(const struct ws_snapshots *all, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf out = WS_BUF_INIT;
+
+	for (size_t i = 0; i < all->n; i++)
+		ws_buf_addf(&out, "%s\n", all->v[i].snapshot.key);
+	return ws_out_write(&out, err);
+}
+
+static void add_size(struct ws_table *t, uint64_t bytes)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+
+	ws_text_size(&text, bytes);
+	ws_table_cell(t, ws_buf_str(&text));
+}
+
+static void add_age(struct ws_table *t, uint64_t since)
+{
+	uint64_t now = ws_clock_wall_ns();
+	char age[WS_TIME_LEN];
+
+	ws_clock_age(now > since ? (now - since) / 1000000000u : 0, age);
+	ws_table_cell(t, age);
+}
+
+static void add_row(struct ws_table *t, const struct ws_snapshot_info *info)
+{
+	const struct ws_snapshot *s = &info->snapshot;
+
+	ws_table_cell(t, s->key);
+	ws_table_cell(t, s->name);
+	ws_table_cell(t, s->vcs);
+	ws_table_cellf(t, "%.12s", s->revision ? s->revision : "-");
+	add_size(t, info->own);
+	add_size(t, info->shared);
+	add_age(t, s->created);
+	add_age(t, info->last_use);
+	ws_table_cellf(t, "%zu", info->users.n);
+	if (info->drift.changed)
+		ws_table_cellf(t, "%llu", (unsigned long long)info->drift.changed);
+	else
+		ws_table_cell(t, NULL);
+}
+
+static int print_table(const struct ws_snapshots *all, struct ws_err *err)
+{
+	WS_AUTO(ws_table) struct ws_table t = WS_TABLE_INIT;
+
+	ws_table_head(&t, "KEY", "REPO", "VCS", "REVISION", "OWN", "SHARED", "AGE",
+		      "LAST USE", "USERS", "DRIFTED", NULL);
+	for (size_t i = 0; i < all->n; i++)
+		add_row(&t, &all->v[i]);
+	return ws_table_print(&t, WS_TABLE_AUTO, err);
+}
+
+/* ---- verbs ---- */
+
+static int run_create(const struct call *c, struct ws_err *err)
+{
+	WS_AUTO(ws_snapshots) struct ws_snapshots made = { 0 };
+
+	if (!c->spec)
+		return ws_fail(err, WS_USAGE, "create needs --spec");
+	if (c->setup)
+		return ws_fail(err, WS_SETUP_FAILED,
+			       "running a setup script is not built yet");
+	if (ws_snapshots_create(c->root, c->spec, c->repo, &made, err) < 0)
+		return -1;
+	return c->json ? print_json(&made, false, err) : print_keys(&made, err);
+}
+
+static int run_list(const struct call *c, struct ws_err *err)
+{
+	WS_AUTO(ws_snapshots) struct ws_snapshots all = { 0 };
+
+	if (ws_snapshots_list(c->root, &all, err) < 0)
+		return -1;
+	if (c->quiet)
+		return print_keys(&all, err);
+	return c->json ? print_json(&all, true, err) : print_table(&all, err);
+}
+
+static int run_remove(const struct call *c, struct ws_err *err)
+{
+	if (!c->args->n)
+		return ws_fail(err, WS_USAGE, "remove needs the key of a snapshot");
+	for (size_t i = 0; i < c->args->n; i++)
+		if (ws_snapshots_remove(c->root, c->args->v[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static const struct verb {
+	const char *word;
+	bool takes_keys;
+	int (*run)(const struct call *c, struct ws_err *err);
+} verbs[] = {
+	{ "create", false, run_create },
+	{ "list", false, run_list },
+	{ "remove", true, run_remove },
+};
+
+static const struct verb *find_verb(const char *word, struct ws_err *err)
+{
+	const char *best = NULL;
+
+	for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++) {
+		if (!strcmp(verbs[i].word, word))
+			return &verbs[i];
+		best = ws_text_nearer(word, best, verbs[i].word);
+	}
+	ws_fail(err, WS_USAGE, "'%s' is not create, list or remove", word);
+	if (best)
+		ws_hint(err, "did you mean '%s'?", best);
+	return NULL;
+}
+
+/* An option of another verb is a mistake, not to be passed over. */
+static int check_options(const struct verb *v, const struct call *c, struct ws_err *err)
+{
+	if ((c->spec || c->repo || c->setup) && v->run != run_create)
+		return ws_fail(err, WS_USAGE,
+			       "--spec, --repo and --setup belong to snapshot create");
+	if ((c->quiet || c->format) && v->run != run_list)
+		return ws_fail(err, WS_USAGE,
+			       "--format and --quiet belong to snapshot list");
+	if (c->json && v->run == run_remove)
+		return ws_fail(err, WS_USAGE, "remove prints nothing: no --json");
+	return 0;
+}
+
+static int snapshot_run(const struct ws_cmd *cmd, const struct ws_global *global,
+			int argc, char **argv, struct ws_err *err)
+{
+	WS_AUTO(ws_root) struct ws_root root = WS_ROOT_INIT;
+	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
+	WS_AUTO(ws_strv) struct ws_strv rest = WS_STRV_INIT;
+	struct call c = { .root = &root, .args = &rest };
+	const struct ws_opt opts[] = {
+		{ 0, "spec", WS_OPT_STR, &c.spec, "FILE",
+		  "create: the spec of the sessions to come; - is stdin" },
+		{ 0, "repo", WS_OPT_STR, &c.repo, "NAME",
+		  "create: of this repo of the spec alone" },
+		{ 0, "setup", WS_OPT_FLAG, &c.setup, NULL,
+		  "create: run the setup scripts, too" },
+		{ 'f', "format", WS_OPT_STR, &c.format, "table|json",
+		  "list: the form of the output" },
+		{ 0, "json", WS_OPT_FLAG, &c.json, NULL, "create, list: print JSON" },
+		{ 'q', "quiet", WS_OPT_FLAG, &c.quiet, NULL, "list: keys only" },
+		{ 0 },
+	};
+	const struct verb *v;
+	int rc = ws_cmd_options(cmd, argc, argv, opts, &args, err);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (ws_cmd_count(cmd, &args, 1, SIZE_MAX, err) < 0)
+		return -1;
+	v = find_verb(args.v[0], err);
+	if (!v || ws_cmd_count(cmd, &args, 1, v->takes_keys ? SIZE_MAX : 1, err) < 0 ||
+	    check_options(v, &c, err) < 0 ||
+	    (c.format && ws_cmd_format(c.format, &c.json, err) < 0))
+		return -1;
+	for (size_t i = 1; i < args.n; i++)
+		ws_strv_push(&rest, args.v[i]);
+	return ws_root_open(global->root, true, &root, err) < 0 ? -1 : v->run(&c, err);
+}
+
+const struct ws_cmd ws_cmd_snapshot = {
+	.name = "snapshot",
+	.args = "create|list|remove [OPTIONS] [KEY...]",
+	.help = "make, list and remove base snapshots",
+	.npos = -1,
+	.run = snapshot_run,
+	.status_of = WS_STATUS_PLAIN,
+};
