@@ -9,15 +9,24 @@ static const struct {
 	const char *name;
 	bool built;
 } parts[] = {
-	{ "overlay", true },	 { "git", true },
-	{ "tty", true },	 { "detach", true },
-	{ "setup", false },	 { "svn", false },
-	{ "plain_tree", false }, { "host_readonly", false },
-	{ "seccomp", true },	 { "cgroup", false },
-	{ "profiles", true },	 { "run", true },
-	{ "fork", false },	 { "diff", false },
-	{ "merge", false },	 { "export", false },
-	{ "files", false },	 { "gc", false },
+	{ "overlay", true },
+	{ "git", true },
+	{ "tty", true },
+	{ "detach", true },
+	{ "setup", false },
+	{ "svn", true },
+	{ "plain_tree", true },
+	{ "host_readonly", false },
+	{ "seccomp", true },
+	{ "cgroup", false },
+	{ "profiles", true },
+	{ "run", true },
+	{ "fork", false },
+	{ "diff", false },
+	{ "merge", false },
+	{ "export", false },
+	{ "files", false },
+	{ "gc", false },
 };
 
 /* "log" comes first: what "default" is, and what it means, is said here. */

@@ -138,12 +138,16 @@ static int check_spec(const struct ws_spec_repo *repo, struct ws_err *err)
 	static const char *const schemes[] = { "file://", "svn://", "svn+ssh://",
 					       "http://", "https://" };
 	bool known = !ws_vcs_is_url(repo->path);
+	struct stat st;
 
 	for (size_t i = 0; i < WS_ARRAY_SIZE(schemes); i++)
 		known |= ws_text_starts(repo->path, schemes[i]);
 	if (!known)
 		return ws_fail(err, WS_REPO_UNUSABLE,
 			       "'%s' is no URL that svn is used with", repo->path);
+	if (!ws_vcs_is_url(repo->path) && stat(repo->path, &st) == 0 &&
+	    !S_ISDIR(st.st_mode))
+		return ws_fail(err, WS_REPO_UNUSABLE, "'%s' is no folder", repo->path);
 	if (repo->branch) {
 		ws_fail(err, WS_REPO_UNUSABLE, "Subversion has no branch '%s'",
 			repo->branch);

@@ -181,7 +181,6 @@ good() {
 	local asks key
 	for asks in '{"mode": "host_readonly"}' '{"subagent_isolation": "isolated"}' \
 		'{"workspace_ttl": 1}' \
-		'{"snapshots": {"enabled": false}}' '{"snapshots": {"shared": false}}' \
 		'{"snapshots": {"upper_dir_ttl": 1}}' '{"snapshots": {"cleanup_interval": 1}}' \
 		'{"limits": {"memory_max": 1048576}}' '{"limits": {"pids_max": 1}}' \
 		'{"limits": {"cpu_max": 1}}' '{"integration": {"resolver": ["/bin/true"]}}'; do
@@ -189,19 +188,18 @@ good() {
 		check "$asks"
 		refused "'$key'" "which this build does not have yet" "hint: until then it must be "
 	done
-	check '{"repos": [{"path": "/srv/a", "vcs": "svn"}]}'
-	refused "'repos[0].vcs' \"svn\""
 }
 
 @test "what this build can do is accepted" {
 	check '{"enabled": false, "persistent_home": false, "session_tmp": false,
 		"repos": [{"path": "/srv/a"}, {"name": "b", "path": "/srv/a", "vcs": "git",
-			"revision": "v1", "branch": "agent/x"}],
+			"revision": "v1", "branch": "agent/x"}, {"path": "/srv/p", "vcs": "none"},
+			{"path": "svn+ssh://host/trunk", "vcs": "svn", "revision": "17"}],
 		"sandbox": {"unshare_net": false, "unshare_cgroup": true, "hostname": "box.lan",
 			"new_session": true, "inherit_env_vars": ["A"], "deny_env_vars": ["B_1"]},
 		"limits": {"file_size_max": 1, "open_files": 64, "tmp_size": 65536, "timeout_s": 0.5},
 		"project_setup": {"enabled": false, "inputs": ["a/b"], "network": "share"},
-		"snapshots": {"copy": "copy", "min_free_gb": 0.5},
+		"snapshots": {"enabled": false, "shared": false, "copy": "copy", "min_free_gb": 0.5},
 		"annotations": {"chat": "17"}}' --strict
 	good
 	matches_schema spec "$T/c.json"

@@ -382,8 +382,7 @@ static void test_not_built(void)
 	CHECK(not_built("{\"mode\": \"host_readonly\"}", "'mode' \"host_readonly\""));
 	CHECK(not_built("{\"subagent_isolation\": \"isolated\"}",
 			"'subagent_isolation'"));
-	CHECK(not_built("{\"snapshots\": {\"enabled\": false}}", "'snapshots.enabled'"));
-	CHECK(not_built("{\"snapshots\": {\"shared\": false}}", "'snapshots.shared'"));
+	CHECK(built("{\"snapshots\": {\"enabled\": false, \"shared\": false}}"));
 	CHECK(not_built("{\"snapshots\": {\"upper_dir_ttl\": 1}}",
 			"'snapshots.upper_dir_ttl' 1"));
 	CHECK(not_built("{\"snapshots\": {\"cleanup_interval\": 0}}",
@@ -394,11 +393,8 @@ static void test_not_built(void)
 	CHECK(not_built("{\"limits\": {\"pids_max\": 9}}", "'limits.pids_max'"));
 	CHECK(not_built("{\"limits\": {\"cpu_max\": 0.5}}", "'limits.cpu_max' 0.5"));
 	CHECK(not_built("{\"integration\": {\"resolver\": [\"/bin/r\"]}}", "resolver"));
-	CHECK(not_built(
-		"{\"repos\": [{\"path\": \"/a\"}, {\"path\": \"/b\", \"vcs\": \"svn\"}]}",
-		"'repos[1].vcs' \"svn\""));
-	CHECK(not_built("{\"repos\": [{\"path\": \"/a\", \"vcs\": \"none\"}]}",
-			"'repos[0].vcs'"));
+	CHECK(built("{\"repos\": [{\"path\": \"/a\"}, {\"path\": \"svn://h/b\","
+		    " \"vcs\": \"svn\"}, {\"path\": \"/c\", \"vcs\": \"none\"}]}"));
 	CHECK(built("{\"repos\": [{\"path\": \"/a\", \"vcs\": \"git\"}]}"));
 	CHECK(built(
 		"{\"workspace_ttl\": 86400, \"snapshots\": {\"cleanup_interval\": 3600}}"));
