@@ -9,6 +9,7 @@ static const struct {
 	const char *name;
 	bool built;
 } parts[] = {
+	/* clang-format off: a line for each */
 	{ "overlay", true },
 	{ "git", true },
 	{ "tty", true },
@@ -27,6 +28,7 @@ static const struct {
 	{ "export", false },
 	{ "files", false },
 	{ "gc", false },
+	/* clang-format on */
 };
 
 /* "log" comes first: what "default" is, and what it means, is said here. */
