@@ -176,8 +176,9 @@ static int finish(const struct ws_cmd *cmd, int rc, bool dies_of_pipe, struct ws
 /*
  * Callers start programs in strange ways. What we open must not become fd 0, 1 or 2;
  * an ignored SIGCHLD would lose every child's status; a mask is some thread's of the
- * caller. SIGPIPE is ignored, so that a log or status pipe without a reader stops
- * nothing; returns whether it was at its default.
+ * caller; a limit of file sizes is an error to be told, no death. SIGPIPE is ignored, so
+ * that a log or status pipe without a reader stops nothing; returns whether it was at its
+ * default.
  */
 static bool settle(void)
 {
@@ -198,6 +199,7 @@ static bool settle(void)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	sigaction(SIGCHLD, &normal, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL);
 	sigaction(SIGPIPE, &ignore, &was);
 	return was.sa_handler == SIG_DFL;
 }

@@ -81,7 +81,10 @@ const char *ws_boot_id(void)
 	if (id[0])
 		return id;
 	fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && ws_read_fd(fd, 64, &buf) == 0 && buf.len >= sizeof(id) - 1)
+	if (fd < 0 || ws_read_fd(fd, 64, &buf) < 0)
+		return id;
+	errno = EIO;
+	if (buf.len >= sizeof(id) - 1)
 		memcpy(id, buf.data, sizeof(id) - 1);
 	return id;
 }
@@ -104,17 +107,19 @@ int ws_proc_identify(pid_t pid, struct ws_proc_id *ret)
 /* A zombie's descriptor is readable: it counts as gone. */
 int ws_proc_open(const struct ws_proc_id *id)
 {
+	const char *boot = ws_boot_id();
 	WS_AUTO_CLOSE int fd = -1;
 	uint64_t start;
 
-	if (id->pid > 0 && id->boot[0] && strcmp(id->boot, ws_boot_id()) == 0)
+	if (!boot[0]) /* for want of descriptors, say: nothing is known, and it may live */
+		return -1;
+	if (id->pid > 0 && strcmp(id->boot, boot) == 0)
 		fd = ws_pidfd_open(id->pid);
 	else
 		errno = ESRCH;
-	if (fd < 0)
+	if (fd < 0 || ws_proc_start_time(id->pid, &start) < 0)
 		return -1;
-	if (ws_proc_start_time(id->pid, &start) < 0 || start != id->start ||
-	    ws_pidfd_gone(fd, 0)) {
+	if (start != id->start || ws_pidfd_gone(fd, 0)) {
 		errno = ESRCH;
 		return -1;
 	}

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/text.h"
 #include "core/join.h"
 
-#define START_TIMEOUT_MS 30000 /* without a word from inside */
+#define START_TIMEOUT_MS 30000	/* without a word from inside */
+#define STARTED_TIMEOUT_MS 2000 /* from GO to its exec */
 #define STATUS_FAILED 125
 #define STATUS_NOT_RUN 126
 #define STATUS_NOT_FOUND 127
@@ -222,7 +224,10 @@ static int failed(struct entry *y, const struct ws_buf *data, struct ws_err *err
 		err->sys = ESRCH;
 	}
 	if (f.step == WS_STEP_KEYRING && f.error == EDQUOT)
-		ws_hint(err, "raise the sysctl kernel.keys.maxkeys");
+		ws_hint(err,
+			"a session may be using up this user's keys: wsiso list, wsiso "
+			"stop; \"seccomp\": \"enforce\" keeps commands from them; else raise the "
+			"sysctl kernel.keys.maxkeys");
 	if (f.step == WS_STEP_LABEL)
 		ws_hint(err, "AppArmor or SELinux confines wsiso's caller, and lets it "
 			     "choose no label: call wsiso from an unconfined process");
@@ -236,12 +241,15 @@ static int failed(struct entry *y, const struct ws_buf *data, struct ws_err *err
 static int let_go(struct entry *y, struct ws_err *err)
 {
 	y->may_run = !y->plan->held;
-	if (y->may_run)
-		return 0;
-	y->plan->held(y->plan->held_arg, y->e.command);
-	if (ws_write_all(y->go, "", 1) < 0)
-		return lost(y, "let the command go", err);
+	if (!y->may_run) {
+		y->plan->held(y->plan->held_arg, y->e.command);
+		if (ws_write_all(y->go, "", 1) < 0)
+			return lost(y, "let the command go", err);
+	}
 	y->may_run = true;
+	y->e.begun_ms = ws_clock_mono_ms();
+	if (ws_frame_timeout(y->e.control, STARTED_TIMEOUT_MS) < 0)
+		return lost(y, "let the command go", err);
 	return 0;
 }
 
@@ -253,8 +261,12 @@ static int hear(struct entry *y, struct ws_err *err)
 	uint32_t type;
 	pid_t pid;
 
-	if (ws_frame_recv(y->e.control, &type, &data, &fd, &pid) < 0)
+	if (ws_frame_recv(y->e.control, &type, &data, &fd, &pid) < 0) {
+		/* it runs, and has stopped its shepherd: that must not stop its clock */
+		if (y->may_run && errno == EAGAIN)
+			return 1;
 		return lost(y, "wait for the command to start", err);
+	}
 	if (type == WS_FRAME_FAILED)
 		return failed(y, &data, err);
 	if (type == WS_FRAME_TTY && y->plan->flags & WS_PLAN_TTY && y->e.tty < 0) {

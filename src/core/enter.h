@@ -47,6 +47,7 @@ struct ws_entered {
 	int in, out, errs;
 	int tty;		 /* the pty's master, or -1 */
 	pid_t shepherd, command; /* the host's PIDs */
+	uint64_t begun_ms;	 /* when it was let go, on the monotonic clock */
 };
 
 #define WS_ENTERED_INIT \

@@ -16,6 +16,7 @@
 #include "core/background.h"
 #include "core/enter.h"
 #include "core/exec_caller.h"
+#include "core/exec_note.h"
 #include "core/exec_plan.h"
 #include "core/execlog.h"
 #include "core/execrec.h"
@@ -31,7 +32,6 @@
 
 #define ENTER_TIMEOUT_MS 10000
 #define RETRY_MS 100
-#define EXEC_ID_BYTES 6
 #define PRUNE_EVERY 16 /* on average; while the command is busy with its start */
 
 struct exec {
@@ -49,8 +49,7 @@ struct exec {
 	struct ws_sandbox sandbox;
 	struct ws_entered entered;
 	struct ws_receipt receipt;
-	struct ws_execrec record;
-	int record_fd; /* -1: it runs without */
+	struct ws_exec_note note;
 	struct ws_exec_caller caller;
 	int signals;
 	bool handed_over; /* to a process in the background */
@@ -60,14 +59,13 @@ struct exec {
 	.status = WS_STATUS_INIT, .session = WS_SESSION_INIT,                     \
 	.plan = WS_ENTER_PLAN_INIT, .sandbox = WS_SANDBOX_INIT,                   \
 	.entered = WS_ENTERED_INIT, .caller = WS_EXEC_CALLER_INIT, .signals = -1, \
-	.record_fd = -1
+	.note = WS_EXEC_NOTE_INIT
 
 static void exec_release(struct exec *x)
 {
 	ws_exec_caller_release(&x->caller);
 	ws_closep(&x->signals);
-	ws_closep(&x->record_fd);
-	ws_execrec_release(&x->record);
+	ws_exec_note_release(&x->note);
 	ws_receipt_release(&x->receipt);
 	ws_entered_release(&x->entered);
 	ws_sandbox_release(&x->sandbox);
@@ -93,82 +91,12 @@ void ws_exec_refuse(const struct ws_exec_opts *opts, const struct ws_err *err)
 	ws_status_failed(&status, NULL, 125, err);
 }
 
-/* ---- the record ---- */
-
-static void set_state(struct exec *x, const char *state, int status, const char *cause)
-{
-	ws_freep(&x->record.state);
-	ws_freep(&x->record.cause);
-	x->record.state = ws_strdup(state);
-	x->record.cause = ws_strdup(cause);
-	x->record.status = (uint64_t)status;
-}
-
-/* The command is what matters: a record that cannot be written is a warning, once. */
-static void save_record(struct exec *x)
-{
-	struct ws_err err = WS_ERR_INIT;
-
-	if (x->record_fd < 0 || ws_execrec_append(x->record_fd, &x->record, &err) == 0)
-		return;
-	ws_warn("%s", err.msg);
-	ws_closep(&x->record_fd);
-}
-
-/* On a full disk a command may be what makes room again: it runs without a record. */
-static int create_record(struct exec *x, struct ws_err *err)
-{
-	char id[2 * EXEC_ID_BYTES + 1];
-	struct ws_execrec *r = &x->record;
-
-	if (x->opts->exec_id && ws_execrec_check_id(x->opts->exec_id, err) < 0)
-		return -1;
-	ws_text_random(id, EXEC_ID_BYTES);
-	r->version = 1;
-	r->id = ws_strdup(x->opts->exec_id ? x->opts->exec_id : id);
-	r->command = ws_strdup(x->opts->argv.v[0]);
-	r->started = ws_clock_wall_ns();
-	r->tty = x->opts->tty;
-	r->detached = x->opts->detach;
-	x->result->exec_id = ws_strdup(r->id);
-	set_state(x, "starting", 0, "");
-	if (ws_proc_identify(getpid(), &r->supervisor) < 0)
-		return ws_fail_errno(err, "look at /proc");
-	if (ws_execrec_create(&x->session, r, &x->record_fd, err) == 0)
-		return 0;
-	if (err->kind != WS_DISK_FULL)
-		return -1;
-	ws_warn("%s: the command runs without a record", err->msg);
-	return 0;
-}
-
-static void note_running(struct exec *x)
-{
-	set_state(x, "running", 0, "");
-	ws_proc_identify(x->entered.shepherd, &x->record.shepherd);
-	ws_proc_identify(x->entered.command, &x->record.process);
-	save_record(x);
-}
-
 static void note_end(void *arg, const struct ws_outcome *o)
 {
 	struct exec *x = arg;
-	const char *cause = o->lost	   ? "sandbox-lost"
-			    : o->timed_out ? "timeout"
-			    : o->signal	   ? "signal"
-					   : "";
 
 	ws_session_touch(&x->session);
-	x->record.ended = ws_clock_wall_ns();
-	set_state(x, "exited", o->status, cause);
-	save_record(x);
-}
-
-static void note_failure(struct exec *x, const struct ws_err *err)
-{
-	x->record.ended = ws_clock_wall_ns();
-	set_state(x, "failed", x->result->status, ws_kind_name(err->kind));
-	save_record(x);
+	ws_exec_note_ended(&x->note, o);
 }
 
 /* ---- before ---- */
@@ -248,6 +176,58 @@ static int explain(const struct exec *x, struct ws_err *err)
 	return -1;
 }
 
+/* While the command waits: afterwards a short one may be gone before it was seen. */
+static void read_receipt(void *arg, pid_t command)
+{
+	struct exec *x = arg;
+
+	ws_receipt_release(&x->receipt); /* of another try */
+	if (ws_receipt_read(command, &x->receipt) < 0)
+		ws_warn("read back how process %d is confined: %s", (int)command,
+			strerror(errno));
+	x->receipt.seccomp = ws_filter_mode(x->spec);
+	x->receipt.filter = ws_seccomp_digest(x->plan.filters);
+	x->receipt.scoped = x->plan.flags & WS_PLAN_SCOPED;
+}
+
+/* What the command is made from: read, and read again if it changed before we came in. */
+static int settle(struct exec *x, struct ws_err *err)
+{
+	if (open_place(x, err) < 0 || make_plan(x, err) < 0)
+		return -1;
+	if (ws_status_wanted(&x->status)) {
+		x->plan.held = read_receipt;
+		x->plan.held_arg = x;
+	}
+	return 0;
+}
+
+static int settle_again(struct exec *x, struct ws_err *err)
+{
+	ws_enter_plan_release(&x->plan);
+	x->plan = WS_ENTER_PLAN_INIT;
+	ws_user_release(&x->user);
+	x->user = (struct ws_user){ 0 };
+	ws_spec_release(&x->own);
+	x->own = (struct ws_spec){ 0 };
+	ws_session_release(&x->session);
+	x->session = WS_SESSION_INIT;
+	return settle(x, err);
+}
+
+/* 1: acquired; 0: what we had read has changed, and is read anew; -1. */
+static int acquire(struct exec *x, uint64_t deadline, struct ws_err *err)
+{
+	ws_sandbox_release(&x->sandbox);
+	x->sandbox = WS_SANDBOX_INIT;
+	if (ws_sandbox_acquire(x->root, &x->session, &x->sandbox, err) == 0)
+		return 1;
+	if (err->kind != WS_POLICY_CHANGED || err->sys != EAGAIN ||
+	    ws_clock_mono_ms() >= deadline)
+		return -1;
+	return settle_again(x, err);
+}
+
 /* A sandbox may be about to end just as we come: then the next one is ours. */
 static int enter(struct exec *x, struct ws_err *err)
 {
@@ -256,11 +236,12 @@ static int enter(struct exec *x, struct ws_err *err)
 
 	for (;;) {
 		uint64_t now;
+		int rc = acquire(x, deadline, err);
 
-		ws_sandbox_release(&x->sandbox);
-		x->sandbox = WS_SANDBOX_INIT;
-		if (ws_sandbox_acquire(x->root, &x->session, &x->sandbox, err) < 0)
+		if (rc < 0)
 			return -1;
+		if (rc == 0)
+			continue;
 		x->signals = ws_supervise_signals(x->opts->tty, &mask);
 		if (x->signals < 0)
 			return ws_fail_errno(err, "make a signal descriptor");
@@ -278,45 +259,27 @@ static int enter(struct exec *x, struct ws_err *err)
 	}
 }
 
-/* While the command waits: afterwards a short one may be gone before it was seen. */
-static void read_receipt(void *arg, pid_t command)
-{
-	struct exec *x = arg;
-
-	ws_receipt_release(&x->receipt); /* of another try */
-	if (ws_receipt_read(command, &x->receipt) < 0)
-		ws_warn("read back how process %d is confined: %s", (int)command,
-			strerror(errno));
-	x->receipt.seccomp = ws_filter_mode(x->spec);
-	x->receipt.filter = ws_seccomp_digest(x->plan.filters);
-	x->receipt.scoped = x->plan.flags & WS_PLAN_SCOPED;
-}
-
 static int prepare(struct exec *x, struct ws_err *err)
 {
 	const struct ws_exec_opts *o = x->opts;
 
 	if (ws_status_open(o->status_fd, o->status_file, o->pid_file, &x->status, err) <
 		    0 ||
-	    ws_exec_caller_check(o, x->row, &x->caller, err) < 0 ||
-	    open_place(x, err) < 0 || make_plan(x, err) < 0)
+	    ws_exec_caller_check(o, x->row, &x->caller, err) < 0)
 		return -1;
-	if (ws_status_wanted(&x->status)) {
-		x->plan.held = read_receipt;
-		x->plan.held_arg = x;
-	}
-	return 0;
+	return settle(x, err);
 }
 
 static int start(struct exec *x, struct ws_err *err)
 {
 	ws_session_touch(&x->session);
-	if (create_record(x, err) < 0)
+	if (ws_exec_note_begin(&x->note, &x->session, x->opts, err) < 0)
 		return -1;
-	if (ws_exec_caller_open(x->opts, x->row, &x->session, x->record.id, &x->caller,
-				err) < 0 ||
+	x->result->exec_id = ws_strdup(x->note.record.id);
+	if (ws_exec_caller_open(x->opts, x->row, &x->session, x->note.record.id,
+				&x->caller, err) < 0 ||
 	    enter(x, err) < 0) {
-		note_failure(x, err);
+		ws_exec_note_failed(&x->note, x->result->status, err);
 		return -1;
 	}
 	x->result->pid = x->entered.command;
@@ -335,11 +298,11 @@ static void end_run(struct exec *x)
 /* Its name is on the record and with the caller before anything else is done. */
 static void announce(struct exec *x)
 {
-	note_running(x);
+	ws_exec_note_running(&x->note, x->entered.shepherd, x->entered.command);
 	ws_status_pid(&x->status, x->entered.command);
-	ws_status_started(&x->status, x->record.id, x->entered.command, &x->session,
+	ws_status_started(&x->status, x->note.record.id, x->entered.command, &x->session,
 			  &x->sandbox, &x->receipt);
-	if (x->record.started % PRUNE_EVERY == 0)
+	if (x->note.record.started % PRUNE_EVERY == 0)
 		ws_execrec_prune(&x->session);
 }
 
@@ -352,7 +315,7 @@ static void keep_survivors(struct exec *x)
 	if (x->entered.out < 0 && x->entered.errs < 0)
 		return;
 	if (c->log < 0 &&
-	    ws_execlog_open(&x->session, x->record.id, &c->log, &c->room, &err) < 0)
+	    ws_execlog_open(&x->session, x->note.record.id, &c->log, &c->room, &err) < 0)
 		ws_warn("%s", err.msg);
 	if (ws_execlog_follow(c->log, c->room, x->entered.out, x->entered.errs) < 0)
 		ws_warn("keep the output of what runs on: %s", strerror(errno));
@@ -363,7 +326,8 @@ static void note_lost_output(struct exec *x, const struct ws_outcome *o)
 	if (!o->output_error || x->opts->detach)
 		return;
 	errno = o->output_error;
-	ws_fail_errno(&x->result->late, "pass on the output of '%s'", x->record.command);
+	ws_fail_errno(&x->result->late, "pass on the output of '%s'",
+		      x->note.record.command);
 	x->result->late.kind = WS_IO;
 }
 
@@ -392,13 +356,13 @@ static int supervise(struct exec *x, struct ws_err *err)
 	if (ws_supervise(&sv, &outcome, err) < 0) {
 		x->result->status =
 			128 + SIGKILL; /* its shepherd ends it, now that we go */
-		note_failure(x, err);
+		ws_exec_note_failed(&x->note, x->result->status, err);
 		return -1;
 	}
 	end_run(x);
 	if (!x->opts->run)
 		keep_survivors(x);
-	ws_status_exited(&x->status, x->record.id, &outcome, x->record.cause);
+	ws_status_exited(&x->status, x->note.record.id, &outcome, x->note.record.cause);
 	note_lost_output(x, &outcome);
 	x->result->status = outcome.status;
 	return 0;
@@ -410,7 +374,7 @@ static _Noreturn void detached(struct exec *x, int ready)
 {
 	struct ws_err err = WS_ERR_INIT;
 
-	ws_proc_identify(getpid(), &x->record.supervisor);
+	ws_proc_identify(getpid(), &x->note.record.supervisor);
 	announce(x);
 	ws_background_enter();
 	close(ready);
@@ -482,6 +446,6 @@ int ws_exec(const struct ws_root *root, const struct ws_exec_opts *opts,
 	rc = run(&x, err);
 	end_run(&x);
 	if (rc < 0)
-		ws_status_failed(&x.status, x.record.id, ret->status, err);
+		ws_status_failed(&x.status, x.note.record.id, ret->status, err);
 	return rc;
 }

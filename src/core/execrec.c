@@ -209,7 +209,7 @@ static bool is_live(const struct ws_proc_id *id)
 {
 	WS_AUTO_CLOSE int fd = ws_proc_open(id);
 
-	return fd >= 0;
+	return fd >= 0 || errno != ESRCH; /* who cannot be looked at is not dead */
 }
 
 bool ws_execrec_alive(const struct ws_execrec *r)

@@ -157,7 +157,7 @@ int ws_procs_signal(const struct ws_sandbox *sb, const struct ws_proc_id *shephe
 
 	*ret_n = 0;
 	if (shepherd && fd < 0)
-		return 0;
+		return errno == ESRCH ? 0 : ws_fail_errno(err, "find the command");
 	for (bool first = true;; first = false) {
 		WS_AUTO(ws_procs) struct ws_procs all = WS_PROCS_INIT;
 		size_t n;

@@ -2,6 +2,7 @@
 #include "core/sandbox.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -129,16 +130,41 @@ static void kill_strays(const struct ws_session *s)
 	closedir(d);
 }
 
-/*
- * One look, under the mutex: 1 joined or started; 0 the old one is dying, look
- * again; -1. A second sandbox needs the lease exclusively and the old init's death.
- */
 static int refuse_second(const struct ws_session *s, struct ws_err *err)
 {
 	ws_fail(err, WS_SESSION_BUSY, "'%s' is running already", s->id);
 	return ws_hint(err, "wsiso ps %s shows it, wsiso stop %s ends it", s->id, s->id);
 }
 
+/*
+ * Does S still say what its files say? It was read before the mutex was ours, and an
+ * update may have come between: a sandbox started from it would be one of yesterday.
+ */
+static int check_fresh(const struct ws_root *root, const struct ws_session *s,
+		       struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session now = WS_SESSION_INIT;
+	WS_AUTO(ws_buf) struct ws_buf read = WS_BUF_INIT;
+	WS_AUTO(ws_buf) struct ws_buf fresh = WS_BUF_INIT;
+
+	if (ws_session_is_run(s))
+		return 0;
+	if (ws_session_open(root, s->id, &now, err) < 0)
+		return -1;
+	ws_spec_policy(&s->spec, &read);
+	ws_spec_policy(&now.spec, &fresh);
+	if (strcmp(ws_buf_str(&read), ws_buf_str(&fresh)) == 0)
+		return 0;
+	ws_fail(err, WS_POLICY_CHANGED, "the policy of session '%s' is being changed",
+		s->id);
+	err->sys = EAGAIN;
+	return ws_hint(err, "try again");
+}
+
+/*
+ * One look, under the mutex: 1 joined or started; 0 the old one is dying, look
+ * again; -1. A second sandbox needs the lease exclusively and the old init's death.
+ */
 static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 		       struct ws_sandbox *sb, struct ws_err *err)
 {
@@ -160,14 +186,20 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 		return 0;
 	if (!live) {
 		ws_drift_warn(root, s);
-		if (ws_sandbox_start(root, s, use, sb, err) < 0)
+		if (check_fresh(root, s, err) < 0 ||
+		    ws_sandbox_start(root, s, use, sb, err) < 0)
 			return -1;
 		if (!ws_session_is_run(s))
 			ws_idle_note(root, s, s->spec.max_idle);
 		return 1;
 	}
-	if (check_joinable(s, sb, err) < 0)
+	if (check_joinable(s, sb, err) < 0) {
+		struct ws_err stale = WS_ERR_INIT;
+
+		if (err->kind == WS_POLICY_CHANGED && check_fresh(root, s, &stale) < 0)
+			*err = stale;
 		return -1;
+	}
 	sb->use = ws_steal_fd(&use);
 	return 1;
 }

@@ -16,6 +16,7 @@
 #include "core/relay.h"
 #include "core/tty.h"
 
+#define STATUS_NOT_RUN 126
 #define GIVE_UP_MS 2000 /* beyond kill_after, for a tree that will not end */
 
 enum slot {
@@ -63,11 +64,14 @@ int ws_supervise_signals(bool tty, sigset_t *ret_old)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static uint64_t after(uint64_t start, uint64_t ms)
+{
+	return ms > UINT64_MAX - start ? UINT64_MAX : start + ms;
+}
+
 static uint64_t later(uint64_t ms)
 {
-	uint64_t now = ws_clock_mono_ms();
-
-	return ms > UINT64_MAX - now ? UINT64_MAX : now + ms;
+	return after(ws_clock_mono_ms(), ms);
 }
 
 /* ---- the shepherd ---- */
@@ -118,6 +122,8 @@ static void read_control(struct supervisor *s)
 			lose(s);
 		return;
 	}
+	if (type == WS_FRAME_FAILED) /* so late that it counts as started */
+		note_status(s, W_EXITCODE(STATUS_NOT_RUN, 0));
 	if (type != WS_FRAME_EXITED || data.len != sizeof(exited))
 		return;
 	memcpy(&exited, data.data, sizeof(exited));
@@ -339,7 +345,7 @@ int ws_supervise(const struct ws_supervise *sv, struct ws_outcome *ret,
 	    (sv->entered->tty >= 0 ? connect_tty(&s, err) : connect_pipes(&s, err)) < 0)
 		return -1;
 	if (sv->timeout_ms > 0)
-		s.timeout_at = later(sv->timeout_ms);
+		s.timeout_at = after(sv->entered->begun_ms, sv->timeout_ms);
 	while (!s.over)
 		if (turn(&s, err) < 0)
 			return -1;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,6 @@
 #define POOL_TIMEOUT_MS 3600000
 #define BASE_TIMEOUT_MS 3600000
 #define STAMP_MAX 256
-#define POOL_REFS "packed-refs"
 #define ZERO_ID "0000000000000000000000000000000000000000"
 
 /* Names that are derived from what the helper found. */
@@ -87,37 +87,71 @@ static void host_refs(const struct ws_git_source *g, struct ws_buf *ret)
 	ws_buf_addstr(ret, at + strlen(own));
 }
 
-/* What the remote "host" of every session over this pool answers with. */
-static bool refs_are_current(int pools, const char *pool, const struct ws_buf *refs)
+/*
+ * What the remote "host" of every session over this pool answers with, in the order in
+ * which it is written: where history ends, then the refs.
+ */
+#define ANSWERS 2
+struct answer {
+	const char *file;
+	const char *text; /* NULL: none */
+};
+
+static bool is_current(int pools, const char *pool, const struct answer *a)
 {
-	WS_AUTO_FREE char *path = ws_format("%s/" POOL_REFS, pool);
+	WS_AUTO_FREE char *path = ws_format("%s/%s", pool, a->file);
 	WS_AUTO(ws_buf) struct ws_buf have = WS_BUF_INIT;
 
-	return ws_read_file(pools, path, refs->len + 1, &have) == 0 &&
-	       !strcmp(ws_buf_str(&have), ws_buf_str(refs));
+	if (!a->text)
+		return faccessat(pools, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	return ws_read_file(pools, path, strlen(a->text) + 1, &have) == 0 &&
+	       !strcmp(ws_buf_str(&have), a->text);
+}
+
+static bool are_current(int pools, const char *pool, const struct answer *answers)
+{
+	for (size_t i = 0; i < ANSWERS; i++)
+		if (!is_current(pools, pool, &answers[i]))
+			return false;
+	return true;
+}
+
+static int write_answer(int pool, const struct answer *a, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+
+	if (a->text) {
+		ws_buf_addstr(&text, a->text);
+		return ws_write_atomic(pool, a->file, &text, false, err);
+	}
+	if (unlinkat(pool, a->file, 0) < 0 && errno != ENOENT)
+		return ws_fail_errno(err, "remove '%s' of a pool", a->file);
+	return 0;
 }
 
 /* LOCK, the pool's, is held. Objects come before the refs that need them. */
 static int fill_pool(const struct ws_root *root, int pools, const char *pool,
-		     const struct ws_git_source *g, const struct ws_buf *refs, int lock,
-		     struct ws_err *err)
+		     const struct ws_git_source *g, const struct answer *answers,
+		     int lock, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
-	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
+	WS_AUTO(ws_buf) struct ws_buf reply = WS_BUF_INIT;
 	WS_AUTO_CLOSE int dir = -1;
 
 	ws_strv_add(&argv, "pool", "--pool", NULL);
 	ws_strv_addf(&argv, "%s/pools/%s", root->path, pool);
 	ws_strv_extend(&argv, &g->stores);
 	if (!pool_is_current(pools, pool, g) &&
-	    ws_git_ask(&argv, &lock, 1, POOL_TIMEOUT_MS, &answer, err) < 0)
+	    ws_git_ask(&argv, &lock, 1, POOL_TIMEOUT_MS, &reply, err) < 0)
 		return -1;
-	if (refs_are_current(pools, pool, refs))
-		return 0;
 	dir = ws_open_dir(pools, pool);
 	if (dir < 0)
 		return ws_fail_errno(err, "open pool '%s'", pool);
-	return ws_write_atomic(dir, POOL_REFS, refs, false, err);
+	for (size_t i = 0; i < ANSWERS; i++)
+		if (!is_current(pools, pool, &answers[i]) &&
+		    write_answer(dir, &answers[i], err) < 0)
+			return -1;
+	return 0;
 }
 
 static int refresh_pool(const struct ws_root *root, const char *pool,
@@ -127,18 +161,20 @@ static int refresh_pool(const struct ws_root *root, const char *pool,
 	WS_AUTO_FREE char *lock_name = ws_format("%.*s.lock", KEY_LEN, pool);
 	WS_AUTO(ws_buf) struct ws_buf refs = WS_BUF_INIT;
 	WS_AUTO_CLOSE int lock = -1;
+	struct answer answers[ANSWERS] = { { "shallow", g->shallow } };
 
 	if (pools < 0)
 		return -1;
 	host_refs(g, &refs);
-	if (pool_is_current(pools, pool, g) && refs_are_current(pools, pool, &refs))
+	answers[1] = (struct answer){ "packed-refs", ws_buf_str(&refs) };
+	if (pool_is_current(pools, pool, g) && are_current(pools, pool, answers))
 		return 0;
 	lock = ws_lock_open(pools, lock_name);
 	if (lock < 0)
 		return ws_fail_errno(err, "open the lock of pool '%s'", pool);
 	if (ws_lock_wait(lock, true, POOL_TIMEOUT_MS, "the object pool", err) < 0)
 		return -1;
-	return fill_pool(root, pools, pool, g, &refs, lock, err);
+	return fill_pool(root, pools, pool, g, answers, lock, err);
 }
 
 /* ---- base and git layer ---- */

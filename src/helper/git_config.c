@@ -15,6 +15,7 @@
 static const struct {
 	const char *section, *key;
 	bool checkout; /* decides about the bytes of checked-out files */
+	bool relative; /* a path: only one inside the work tree */
 } carried[] = {
 	{ "core", "autocrlf", true },
 	{ "core", "eol", true },
@@ -23,7 +24,7 @@ static const struct {
 	{ "core", "commentchar", false },
 	{ "core", "quotepath", false },
 	{ "core", "whitespace", false },
-	{ "blame", "ignorerevsfile", false },
+	{ "blame", "ignorerevsfile", .relative = true },
 	{ "diff", "algorithm", false },
 	{ "diff", "renames", false },
 	{ "i18n", "commitencoding", false },
@@ -127,6 +128,9 @@ static char *public_url(const char *url)
 		if (!ws_text_starts(url, schemes[i]))
 			continue;
 		rest = without_user(rest, i == 0);
+		/* one more: a password with a slash, which git itself takes for the path */
+		if (i > 0 && strchr(rest, '@'))
+			return NULL;
 		return ws_format("%s%.*s", schemes[i], (int)strcspn(rest, "?#"), rest);
 	}
 	/* host:path and user@host:path, as scp has them */
@@ -134,6 +138,19 @@ static char *public_url(const char *url)
 	    strchr(url + host, '@'))
 		return NULL;
 	return ws_strdup(url);
+}
+
+/* A remote can be named, too, by its address: that is no name. */
+static bool is_remote_name(const char *s)
+{
+	return *s && !strchr("./-", *s) && !strpbrk(s, ":@\\") &&
+	       strcmp(s, WS_GIT_REMOTE_OURS) != 0;
+}
+
+/* May VALUE of branch.NAME.remote come along? "." is the repository itself. */
+static bool is_followed(const char *key, const char *value)
+{
+	return strcmp(key, "remote") != 0 || !strcmp(value, ".") || is_remote_name(value);
 }
 
 static void carry_entry(struct printer *p, const git_config_entry *entry)
@@ -145,10 +162,11 @@ static void carry_entry(struct printer *p, const git_config_entry *entry)
 	WS_AUTO(ws_buf) struct ws_buf quoted = WS_BUF_INIT;
 	bool is_url = !strcmp(last, ".url");
 
-	if (dot == last)
+	if (dot == last || !entry->value || !is_followed(last + 1, entry->value))
 		return;
 	name = ws_format("%.*s", (int)(last - dot) - 1, dot + 1);
-	if (!quote(&quoted, name) || !strcmp(name, WS_GIT_REMOTE_OURS))
+	if (!quote(&quoted, name) ||
+	    (ws_text_starts(entry->name, "remote.") && !is_remote_name(name)))
 		return;
 	section =
 		ws_format("%.*s %s", (int)(dot - entry->name), entry->name, quoted.data);
@@ -191,6 +209,8 @@ int ws_git_config_print(git_repository *repo, struct ws_buf *checkout, struct ws
 	for (size_t i = 0; i < WS_ARRAY_SIZE(carried); i++) {
 		const char *value = get(config, carried[i].section, carried[i].key);
 
+		if (value && carried[i].relative && strchr("/~", *value))
+			continue;
 		if (carried[i].checkout)
 			print(&to_checkout, carried[i].section, carried[i].key, value);
 		print(&to_all, carried[i].section, carried[i].key, value);

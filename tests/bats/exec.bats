@@ -375,3 +375,28 @@ assert p.returncode == 0 and os.read(end, 1) == b"", out' "$@"
 	ws exec --dry-run --json -e TOKEN=s3cr3t "$ID" -- true |
 		jq -e '(.sandbox.args | length > 0) and .enter.cwd == "/workspace/app"'
 }
+
+@test "a command that stops its shepherd cannot stop its clock" {
+	local began
+	ws exec -d "$ID" -- sh -c 'while :; do :; done' # makes it likely that it comes first
+	for _ in 1 2 3; do
+		began=$(ms)
+		expect_status 124 ws exec --timeout 1 --kill-after 0.2 --status-file "$T/status" "$ID" -- \
+			sh -c 'kill -STOP $PPID; echo out >&2; sleep 100' 2>"$T/out"
+		[ $(($(ms) - began)) -lt 12000 ]
+		grep -q out "$T/out"
+		[ "$(jq -r .type "$T/status" | xargs)" = "started exited" ]
+		rm "$T/status"
+	done
+	ws stop -t 0 "$ID"
+}
+
+@test "a limit of file sizes on wsiso itself is told, and kills nothing" {
+	(
+		ulimit -c 0
+		ulimit -f 0
+		run --separate-stderr ws exec --status-file "$T/status" "$ID" -- touch /tmp/q
+		[ "$status" -ne 153 ]
+		[ "$status" -eq 0 ] || [ "$status" -eq 125 ]
+	)
+}

@@ -89,6 +89,7 @@ load create_helpers
 		ssh://u:p@example.org/a|ssh://example.org/a
 		git@example.org:org/a.git|git@example.org:org/a.git
 		u:p@example.org:org/a.git|
+		https://u:TOP/SECRET@example.org/a|
 		$T/origin|
 		file://$T/origin|
 		../origin|
@@ -108,4 +109,46 @@ load create_helpers
 		[ "$(in_session git config "remote.$name.url" || true)" = "$want" ]
 	done < <(printf '%s\n' "$rows" | sed 's/^[[:space:]]*//')
 	[ "$(in_session git config --get-all remote.host.url)" = /run/wsiso/objects/app ]
+}
+
+@test "a branch that follows an address, a path or a program does not bring it in" {
+	local n=0 value
+	need_userns
+	new_repo "$T/app"
+	for value in https://u:SECRET@example.org/x "$T/SECRET" ../SECRET 'ext::sh -c SECRET' host; do
+		hgit -C "$T/app" config "branch.b$((++n)).remote" "$value"
+		hgit -C "$T/app" config "branch.b$n.merge" refs/heads/main
+	done
+	hgit -C "$T/app" config 'remote.https://u:SECRET@example.org/.fetch' '+refs/heads/*:refs/remotes/x/*'
+	hgit -C "$T/app" config blame.ignoreRevsFile "$T/SECRET"
+	hgit -C "$T/app" config branch.main.remote .
+	new_session
+	refute in_session grep -r -e SECRET -e "remote = \"host\"" .git
+	[ "$(in_session git config branch.main.remote)" = . ]
+	in_session git blame README.md
+}
+
+@test "a key without a value in the host's config is no trouble" {
+	need_userns
+	new_repo "$T/app"
+	printf '[remote "x"]\n\turl\n[branch "main"]\n\tremote\n[user]\n\tname\n' >>"$T/app/.git/config"
+	run --separate-stderr make_session
+	[ "$status" -eq 0 ] || [[ "$stderr" == *"the git repository"*"remote.x.url"* ]]
+}
+
+@test "a shallow repository's new commits can be fetched, and nothing is broken by it" {
+	need_userns
+	new_repo "$T/origin"
+	hgit clone -q --depth 1 "file://$T/origin" "$T/app"
+	new_session
+	(cd "$T/origin" && for i in 4 5; do echo "$i" >"$i" && hgit add . && hgit commit -qm "$i"; done)
+	(cd "$T/app" && hgit fetch -q --depth 1 && hgit reset -q --hard origin/main)
+	ws create other --spec "$T/$ID.json"
+	in_session git fetch -q --update-shallow host
+	in_session git log --oneline host/main
+	[ -z "$(in_session git fsck --connectivity-only 2>&1 | grep -v -e dangling -e notice)" ]
+	in_session git gc -q
+	(cd "$T/app" && hgit fetch -q --unshallow)
+	ws create third --spec "$T/$ID.json"
+	[ -z "$(ID=third in_session git fsck --connectivity-only 2>&1 | grep -v -e dangling -e notice)" ]
 }

@@ -112,3 +112,14 @@ load helpers
 		[ "$(in_session echo after)" = after ]
 	done
 }
+
+@test "who has no descriptors left to look cannot say that nothing lives" {
+	ws exec -d "$ID" -- sleep 300
+	for n in 5 6 7 8 9 10 12; do
+		run bash -c "ulimit -n $n && exec '$WSISO' --root '$ROOT' stop -t 0 '$ID'"
+		[ "$status" -ne 0 ] || [ -z "$(ws ps -q "$ID")" ]
+		run --separate-stderr bash -c "ulimit -n $n && exec '$WSISO' --root '$ROOT' list --json"
+		[ "$status" -ne 0 ] || [ -n "$stderr" ] || [ "$(jq -r '.[].status' <<<"$output")" != stopped ] ||
+			[ -z "$(ws ps -q "$ID")" ]
+	done
+}

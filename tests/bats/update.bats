@@ -78,3 +78,14 @@ host_net() { readlink /proc/self/ns/net; }
 	[ "$(kind_of update nobody --network share)" = session-missing ]
 	expect_status 3 ws update nobody --network share
 }
+
+@test "an exec that comes while the network is taken away has none, and is not refused" {
+	need_userns
+	new_session race '{"sandbox": {"unshare_net": false}}'
+	ws exec -d race -- sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+	ws update race --network isolate &
+	sleep 0.5
+	[ "$(ws exec race -- sed -n 's/^ *\(.*\):.*/\1/p' /proc/net/dev)" = lo ]
+	wait $!
+	[ "$(ws state race | jq -r .wsiso.network)" = isolate ]
+}
