@@ -114,6 +114,7 @@ load helpers
 }
 
 @test "who has no descriptors left to look cannot say that nothing lives" {
+	new_session
 	ws exec -d "$ID" -- sleep 300
 	for n in 5 6 7 8 9 10 12; do
 		run bash -c "ulimit -n $n && exec '$WSISO' --root '$ROOT' stop -t 0 '$ID'"
