@@ -72,3 +72,50 @@ has_begun() { [ -n "$(ws logs "$ID" back)" ]; }
 	expect_status 3 ws logs nosuch back
 	expect_status 2 ws logs "$ID"
 }
+
+# ---- --seccomp: from the kernel's log ----
+
+# record TIME PID UID NR [COMM]: as dmesg prints it
+record() {
+	printf '[1.0] audit: type=1326 audit(%s:9): auid=1 uid=%s gid=1 ses=1 pid=%s comm=%s exe="/x" sig=0 arch=c000003e syscall=%s compat=0 ip=0x1 code=0x7ffc0000\n' \
+		"$1" "$3" "$2" "${5:-\"prog\"}" "$4"
+}
+
+@test "logs --seccomp tells whose a record is: by user, PID and time" {
+	local pid now me
+	me=$(id -u)
+	new_session other
+	ws exec -d --exec-id theirs other -- sleep 300
+	ws exec -d --exec-id back --pid-file "$T/pid" "$ID" -- sleep 300
+	ws exec -d --exec-id back2 --pid-file "$T/pid2" other -- sleep 300
+	pid=$(cat "$T/pid")
+	now=$(date +%s.%3N)
+	{
+		echo 'something else'
+		record "$now" "$pid" "$me" 272
+		record "$now" 999999999 "$me" 165 6120621B
+		record "$now" "$pid" $((me + 1)) 272
+		record 1000000000.000 "$pid" "$me" 272
+		record "$now" "$(cat "$T/pid2")" "$me" 272
+	} >"$T/log"
+	ws logs "$ID" --seccomp --from "$T/log" --json >"$T/out"
+	matches_schema seccomp-log "$T/out"
+	[ "$(jq -c '[.[] | [.exec, .call, .abi, .action, .command]]' "$T/out")" = \
+		'[["back","unshare","x86_64","allowed","prog"],[null,"mount","x86_64","allowed","a b\u001b"]]' ]
+	ws logs "$ID" --seccomp --from - <"$T/log" >"$T/table"
+	[ "$(cut -f 2- "$T/table")" = "$(printf '%s\tback\tunshare\tx86_64\tallowed\tprog\n999999999\t-\tmount\tx86_64\tallowed\ta b\\x1b' "$pid")" ]
+}
+
+@test "logs --seccomp says what to do where the kernel's log cannot be read, and never guesses" {
+	! dd if=/dev/kmsg of=/dev/null bs=8192 count=1 iflag=nonblock 2>/dev/null ||
+		 cannot_run "anybody may read this kernel's log"
+	run --separate-stderr ws logs "$ID" --seccomp
+	[ "$status" -ne 0 ]
+	[ -z "$output" ]
+	[[ $stderr == *"not ours to read"* ]]
+	[[ $stderr == *"--from -"* ]]
+	[ "$(kind_of logs "$ID" --seccomp)" = host-unsupported ]
+	[ "$(kind_of logs "$ID" --seccomp --from "$T/none")" = io ]
+	[ "$(kind_of logs "$ID" back --from "$T/none")" = usage ]
+	[ "$(kind_of logs "$ID" --seccomp -f)" = usage ]
+}
