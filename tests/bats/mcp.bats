@@ -4,22 +4,22 @@
 # shellcheck disable=SC2154 # bats sets stderr
 load helpers
 
-SERVER=@modelcontextprotocol/server-filesystem@2026.8.31
-
-# The server is fetched outside, once: into a folder that is kept.
+# The server is fetched outside, as mcp/package-lock.json says, and kept for the next time.
 setup_file() {
+	local sum cache
 	need_program node npm
-	CACHE=${WSISO_TEST_CACHE:-/var/tmp/wsiso-test-cache.$(id -u)}
-	export CACHE
-	[ ! -e "$CACHE/$SERVER/done" ] || return 0
-	mkdir -p "$CACHE/$SERVER"
-	timeout 300 npm install --prefix "$CACHE/$SERVER" --cache "$CACHE/npm" --ignore-scripts \
-		--no-audit --no-fund "$SERVER" >"$CACHE/log" 2>&1 3>&- || {
-		cat "$CACHE/log"
-		rm -rf "${CACHE:?}/$SERVER"
-		cannot_run "$SERVER cannot be fetched from the npm registry"
+	sum=$(cat "$HELPERS"/mcp/*.json | sha256sum)
+	cache=${WSISO_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/wsiso-test}
+	export SERVER=$cache/mcp-${sum:0:16}
+	[ ! -e "$SERVER/done" ] || return 0
+	mkdir -p "$SERVER"
+	cp "$HELPERS"/mcp/*.json "$SERVER/"
+	timeout 300 npm ci --prefix "$SERVER" --cache "$cache/npm" --ignore-scripts --no-audit --no-fund \
+		>"$SERVER/log" 2>&1 3>&- </dev/null || {
+		cat "$SERVER/log"
+		cannot_run "an MCP server cannot be fetched from the npm registry"
 	}
-	touch "$CACHE/$SERVER/done"
+	touch "$SERVER/done"
 }
 
 setup() {
@@ -32,7 +32,7 @@ setup() {
 
 # server: runs it over /files
 server() {
-	ws run --profile mcp --ro "$CACHE/$SERVER/node_modules:/mnt/node_modules" --rw "$T/files:/files" -- \
+	ws run --profile mcp --ro "$SERVER/node_modules:/mnt/node_modules" --rw "$T/files:/files" -- \
 		node /mnt/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js /files
 }
 

@@ -178,7 +178,7 @@ make_documents() {
 	ws run -- true
 }
 
-@test "a worker's bomb hits its limits, and wsiso goes on" {
+@test "F063: a worker's bomb hits its limits, and wsiso goes on" {
 	mkdir "$T/in" "$T/out"
 	refute worker -- dd if=/dev/zero of=/out/big bs=1M count=300 2>/dev/null
 	[ "$(stat -c %s "$T/out/big")" -le $((256 << 20)) ]

@@ -214,6 +214,16 @@ p.send_signal(signal.SIGKILL)
 assert p.wait() == -9'
 }
 
+@test "F045: a sandbox inside works while the filter only records, and is refused under enforce" {
+	local nested
+	nested=("$(real_bwrap)" --ro-bind / / --dev /dev --unshare-user --unshare-ipc --unshare-net true)
+	ws run -- "${nested[@]}"
+	ws run --profile agent -- "${nested[@]}"
+	spec "$T/s.json" '{"sandbox": {"seccomp": "enforce"}}'
+	refute ws run --spec "$T/s.json" -- "${nested[@]}" 2>/dev/null
+	refute ws run --profile worker -- "${nested[@]}" 2>/dev/null
+}
+
 @test "the started line tells profile and scopes, and is as the schema says" {
 	ws run --status-file "$T/status" -- true
 	matches_schema exec-status "$T/status" --lines

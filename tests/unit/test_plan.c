@@ -146,6 +146,24 @@ static void test_options(void)
 	CHECK(!ws_strv_has(&plan.writable, "/tmp"));
 }
 
+/* A run has no workspace, and with fresh HOME and /tmp nothing of the state folder. */
+static void test_run(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+
+	ws_spec_init(&spec);
+	spec.persistent_home = false;
+	spec.session_tmp = false;
+	render(&spec, NULL, NULL, &args, &data, &plan);
+	CHECK(!ws_strv_has(&plan.writable, "/workspace"));
+	for (size_t i = 0; i < args.n; i++)
+		if (strstr(args.v[i], "/root/") || !strcmp(args.v[i], "/workspace"))
+			CHECK(!"nothing of the state folder");
+	CHECK(FIND("--dir", "/home/ann") >= 0);
+}
+
 static int bind_at(struct ws_plan *plan, char *target, bool writable, struct ws_err *err)
 {
 	char source[] = "/src";
@@ -220,5 +238,6 @@ int main(void)
 	test_binds();
 	test_every_sandbox();
 	test_options();
+	test_run();
 	return CHECK_DONE();
 }
