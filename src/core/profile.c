@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "core/spec_tighten.h"
+
 #define MIB (1ull << 20)
 #define BOTH (WS_PROFILE_EXEC | WS_PROFILE_RUN)
 
@@ -168,12 +170,15 @@ static int check_fit(const struct ws_spec *session, const struct ws_spec *spec,
 		       name);
 }
 
-static int change(struct ws_spec *spec, const struct ws_profile *row,
+/* What a row loosens nobody has asked for: the floor counts before it. */
+static int change(struct ws_spec *spec, const struct ws_profile *row, const char *name,
 		  const struct ws_json *own, struct ws_strv *warnings, struct ws_err *err)
 {
 	if (row->over && lay_text(spec, row->over, warnings, err) < 0)
 		return -1;
 	tighten(&spec->limits, &row->most);
+	if (ws_spec_floor_raise(spec, name, err) < 0)
+		return -1;
 	if (own && lay(spec, own, warnings, err) < 0)
 		return -1;
 	return ws_spec_finish(spec, warnings, err);
@@ -196,9 +201,9 @@ int ws_profile_apply(struct ws_spec *spec, const char *name, enum ws_profile_use
 	if (check_use(row, use, err) < 0)
 		return -1;
 	if (use != WS_PROFILE_EXEC)
-		return change(spec, row, own, warnings, err);
+		return change(spec, row, name, own, warnings, err);
 	if (ws_spec_copy(spec, &before, err) < 0 ||
-	    change(spec, row, own, warnings, err) < 0)
+	    change(spec, row, name, own, warnings, err) < 0)
 		return -1;
 	return check_fit(&before, spec, name, err);
 }

@@ -208,8 +208,10 @@ int ws_run_spec(const struct ws_root *root, const struct ws_run_opts *opts,
 	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
 	const struct ws_profile *row = ws_profile_find(profile);
 
+	/* as it was given, and once more as it has become */
 	if (read_spec(root, opts->spec, row, &spec, err) < 0 ||
-	    check_spec(&spec, err) < 0 || apply_profile(&spec, profile, err) < 0 ||
+	    check_spec(&spec, err) < 0 || ws_gate(&spec, err) < 0 ||
+	    apply_profile(&spec, profile, err) < 0 ||
 	    apply_network(&spec, opts->network, err) < 0 ||
 	    add_options(&spec, opts, err) < 0 || check_writable(&spec, row, err) < 0)
 		return -1;

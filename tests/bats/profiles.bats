@@ -105,6 +105,18 @@ profiles() { jq -n --argjson p "$1" '{profiles: $p}'; }
 	[ "$(ws exec --profile agent "$ID" -- sh -c 'ulimit -n')" = 88 ]
 }
 
+@test "what a built-in profile loosens stops at the floor, and what a spec's does is refused" {
+	spec "$ROOT/wsiso.json" '{"floor": {"sandbox": {"unshare_net": true}, "limits": {"timeout_s": 1}}}'
+	expect_status 124 ws run --profile agent -- sleep 30
+	[ "$(ws run --profile mcp -- readlink /proc/self/ns/net </dev/null)" != "$(readlink /proc/self/ns/net)" ]
+	spec "$T/s.json" "$(profiles '{"mcp": {"sandbox": {"unshare_net": false}}}')"
+	run --separate-stderr ws run --spec "$T/s.json" --profile mcp -- true </dev/null
+	[ "$status" -eq 125 ]
+	[[ "$stderr" == *unshare_net* ]]
+	spec "$T/s.json" '{"sandbox": {"unshare_net": false}}'
+	expect_status 125 ws run --spec "$T/s.json" -- true
+}
+
 # ---- agent ----
 
 @test "an agent's program streams, edits files, and is not under the tools' timeout" {
