@@ -88,6 +88,7 @@ static int publish(const struct ws_root *root, const char *name, const char *id,
 static int make_named(const struct ws_root *root, const char *id, struct ws_err *err)
 {
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+	WS_AUTO(ws_buf) struct ws_buf none = WS_BUF_INIT;
 	char name[64];
 
 	if (ws_root_scratch(root, KIND, name, &s.dir, err) < 0 ||
@@ -96,7 +97,9 @@ static int make_named(const struct ws_root *root, const char *id, struct ws_err 
 	if (mkdirat(s.dir, "home", 0700) < 0)
 		return ws_fail_errno(err, "make the HOME of '%s'", id);
 	ws_session_touch(&s);
-	if (ws_session_save(&s, err) < 0)
+	ws_buf_addstr(&none, "{}\n");
+	if (ws_write_atomic(s.dir, SPEC_FILE, &none, true, err) < 0 ||
+	    ws_session_save(&s, err) < 0)
 		return -1;
 	return publish(root, name, id, err);
 }

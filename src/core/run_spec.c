@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/run_spec.h"
 
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,14 +78,20 @@ static int apply_network(struct ws_spec *spec, const char *network, struct ws_er
 
 /* ---- --ro and --rw ---- */
 
-/* Absolute, without ".", doubled slashes and one at the end; ".." stays, to be refused. */
+/*
+ * Absolute, without ".", doubled slashes and one at the end; ".." stays, to be refused.
+ * NULL: it is relative to a folder that is gone.
+ */
 static char *clean(const char *path)
 {
-	WS_AUTO_FREE char *cwd = path[0] == '/' ? NULL : getcwd(NULL, 0);
-	WS_AUTO_FREE char *full = ws_format("%s/%s", cwd ? cwd : "", path);
+	WS_AUTO_FREE char *cwd = path[0] == '/' ? ws_strdup("") : getcwd(NULL, 0);
+	WS_AUTO_FREE char *full = NULL;
 	struct ws_buf out = WS_BUF_INIT;
 	char *save = NULL;
 
+	if (!cwd)
+		return NULL;
+	full = ws_format("%s/%s", cwd, path);
 	for (char *p = strtok_r(full, "/", &save); p; p = strtok_r(NULL, "/", &save))
 		if (strcmp(p, ".") != 0)
 			ws_buf_addf(&out, "/%s", p);
@@ -131,6 +136,8 @@ static int add_option(struct ws_spec *spec, const char *text, bool writable,
 	if (!*left)
 		return ws_fail(err, WS_USAGE, "%s '%s' names no source", option, text);
 	source = clean(left);
+	if (!source)
+		return ws_fail_errno(err, "find '%s'", left);
 	target = clean(colon ? colon + 1 : source);
 	if (has_parent_part(source) || has_parent_part(target)) {
 		ws_fail(err, WS_USAGE, "%s '%s': no '..' in a path", option, text);

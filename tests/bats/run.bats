@@ -96,6 +96,25 @@ nothing_runs() { [ -z "$(tagged_named sleep)" ] && [ -z "$(tagged_named wsiso-in
 	root_is_empty
 }
 
+@test "killed at any moment, with or without a name, it leaves no process and no folder" {
+	local i pid args
+	for i in $(seq "$(long 24 400)"); do
+		args=()
+		[ $((i % 2)) -eq 0 ] || args=(--id "n$((i % 3))")
+		ws_bg one run --kill-after 0.2 "${args[@]}" -- sh -c 'sleep 1000 & setsid sleep 1000 & wait'
+		pid=$BG
+		sleep "0.0$((RANDOM % 90 + 10))"
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" || true
+	done
+	wait_for 20 no_process_left
+	ws run -- true
+	[ -z "$(find "$ROOT/tmp" "$ROOT/trash" -mindepth 1)" ]
+	for i in $(ws list -q); do
+		ws run --id "$i" -- true
+	done
+}
+
 @test "a command cannot reach its keeper, and so cannot outlive wsiso" {
 	scopes || skip "this kernel's Landlock cannot scope signals"
 	ws_bg one run --kill-after 1 -- bash -c 'trap "" TERM
@@ -313,6 +332,11 @@ document" ]
 	refuses "the target of" --ro "$T/in:/mnt/x" --ro "$T/out:/mnt/x" ||
 		[[ "$stderr" == *"'/mnt/x'"* ]]
 	refuses "names no source" --ro ":/mnt/x"
+	mkdir "$T/gone"
+	cd "$T/gone"
+	rmdir "$T/gone"
+	refuses "find 'x'" --ro x:/mnt/x
+	cd /
 }
 
 @test "what a command left in its output folder leads no later run anywhere" {
