@@ -225,7 +225,7 @@ int ws_run_spec(const struct ws_root *root, const struct ws_run_opts *opts,
 	/* those of the one profile are among its own by now */
 	ws_freep(&spec.profiles);
 	spec.profiles = ws_strdup("{}");
-	spec.persistent_home = opts->id && !row->fresh_home;
+	spec.persistent_home = spec.persistent_home && opts->id && !row->fresh_home;
 	spec.session_tmp = false;
 	if (ws_gate(&spec, err) < 0 || ws_binds_check(root, &spec, err) < 0)
 		return -1;

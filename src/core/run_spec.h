@@ -7,7 +7,7 @@
 /*
  * The effective spec of a run: the profile's defaults, wsiso.json, the caller's spec,
  * the profile, and at last the options, which only tighten. Nothing in it is about a
- * workspace. KEEPS: it has a HOME of its own.
+ * workspace.
  */
 int ws_run_spec(const struct ws_root *root, const struct ws_run_opts *opts,
 		const char *profile, struct ws_spec *ret, struct ws_err *err);

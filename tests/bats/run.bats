@@ -38,13 +38,7 @@ refuses() {
 }
 
 @test "HOME and /tmp are empty and its own, and there is no workspace" {
-	[ "$(ws run -- sh -c 'pwd; ls -A ~ /tmp | xargs; ls / | xargs')" = "/home/$(id -un)
-/home/$(id -un): /tmp:
-bin dev etc home lib lib32 lib64 libx32 proc run sbin tmp usr var" ] ||
-		[ "$(ws run -- sh -c 'ls -A ~ /tmp | xargs; ls -d /workspace 2>&1 | wc -l; pwd')" = \
-			"/home/$(id -un): /tmp:
-1
-/home/$(id -un)" ]
+	[ "$(ws run -- sh -c 'pwd; find ~ /tmp -mindepth 1 | wc -l' | xargs)" = "/home/$(id -un) 0" ]
 	refute ws run -- test -e /workspace
 	ws run -- sh -c 'echo x >~/kept && echo x >/tmp/kept'
 	[ "$(ws run -- sh -c 'find ~ /tmp -type f | wc -l')" = 0 ]
@@ -194,9 +188,9 @@ FACTS='grep -E "^(Cap|NoNewPrivs|Seccomp|Sig(Blk|Ign|Cgt)|Uid|Gid|Umask|Groups)"
 }
 
 @test "no host process is seen, and the command is no host's child" {
-	[ "$(ws run -- sh -c 'cat /proc/[0-9]*/comm | sort -u | xargs')" = "cat sh wsiso-init wsiso-shepherd" ] ||
-		ws run -- sh -c 'ls -d /proc/[0-9]*'
-	[ "$(ws run -- sh -c 'ls -d /proc/[0-9]* | wc -l')" -lt 7 ]
+	ws run -- sh -c 'cat /proc/[0-9]*/comm' >"$T/seen"
+	grep -qx wsiso-init "$T/seen"
+	refute grep -vxE 'cat|sh|wsiso-(init|shepherd)' "$T/seen"
 }
 
 @test "with a shared network no abstract socket of the host's is reached, as it is from a session" {
@@ -371,7 +365,6 @@ for i in range(300):
 }
 
 @test "everything below what is shown read-only is read-only" {
-	ws run --ro "$T:/mnt/x" -- true 2>/dev/null && return 1
 	ws run --ro "$T/in:/mnt/in" -- awk '$5 ~ "^/mnt" && $6 !~ "^ro" { bad = 1 } END { exit bad }' /proc/self/mountinfo
 }
 
@@ -427,6 +420,8 @@ for i in range(300):
 	[ "$(ws run --id keeper -- sh -c 'cat ~/file; ls /tmp | wc -l' | xargs)" = "mine 0" ]
 	[ "$(ws run --id other -- sh -c 'ls -A ~ | wc -l')" = 0 ]
 	[ "$(ws list -q | xargs)" = "keeper other" ]
+	spec "$T/s.json" "$SPEC_OPEN" '{"persistent_home": false}'
+	[ "$(ws run --id keeper --spec "$T/s.json" -- sh -c 'ls -A ~ | wc -l')" = 0 ]
 	ws delete keeper
 	[ "$(ws run --id keeper -- sh -c 'ls -A ~ | wc -l')" = 0 ]
 }
