@@ -219,7 +219,7 @@ time.sleep(60)
 
 @test "an idle sandbox goes when its time is over, and the next command finds everything" {
 	ws stop "$ID"
-	spec "$ROOT/wsiso.json" '{"linger_s": 1}'
+	spec "$ROOT/wsiso.json" '{"linger_s": '$((2 * SLOW))'}'
 	in_session sh -c 'echo kept >kept; echo edited >d/f'
 	has_sandbox
 	wait_for 15 has_no_sandbox
