@@ -186,12 +186,15 @@ int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err
 {
 	WS_AUTO(ws_snapshot) struct ws_snapshot s = WS_SNAPSHOT_INIT;
 	int rc = read_manifest(root, key, &s, err);
+	const struct ws_strv *made;
 
 	/* what a finished one lists may be in a session's stack: not ours to remove */
 	if (rc <= 0 || !s.building)
 		return rc < 0 ? -1 : 0;
-	for (size_t i = 0; i < s.made.n; i++)
-		if (ws_layer_discard(root, s.made.v[i], err) < 0)
+	/* an older plan has only its own layers */
+	made = s.made.n ? &s.made : &s.layers;
+	for (size_t i = 0; i < made->n; i++)
+		if (ws_layer_discard(root, made->v[i], err) < 0)
 			return -1;
 	return 0;
 }

@@ -133,6 +133,12 @@ static void facts_of_discarding_private(void)
 	CHECK(!ws_layer_exists(&root, "git-a-0123456789abcdef"));
 	CHECK(!ws_layer_exists(&root, "git-a-fedcba9876543210"));
 	CHECK(ws_layer_exists(&root, "git-a-b-0123456789abcdef"));
+
+	put_layer("own-a-0123456789abcdef", "{}");
+	put_layer("base-a-0123456789abcdef", "{}");
+	CHECK_INT(ws_layer_discard_private(&root, "a", &err), 0);
+	CHECK(!ws_layer_exists(&root, "own-a-0123456789abcdef"));
+	CHECK(ws_layer_exists(&root, "base-a-0123456789abcdef")); /* a shared one */
 }
 
 static void facts_of_snapshots(void)
@@ -166,7 +172,20 @@ static void facts_of_snapshots(void)
 	CHECK_INT(ws_snapshot_save(&root, &s, &err), 0);
 	CHECK_INT(ws_snapshot_clear(&root, "k", &err), 0);
 	CHECK(!ws_layer_exists(&root, "base-k"));
+
+	/* of a plan over another's layers only its own go */
+	put_layer("base-k", "{}");
+	put_layer("delta-k", "{}");
+	ws_strv_clear(&s.layers);
+	ws_strv_add(&s.layers, "base-k", "delta-k", NULL);
+	ws_strv_add(&s.made, "delta-k", NULL);
+	CHECK_INT(ws_snapshot_save(&root, &s, &err), 0);
+	CHECK_INT(ws_snapshot_clear(&root, "k", &err), 0);
+	CHECK(ws_layer_exists(&root, "base-k"));
+	CHECK(!ws_layer_exists(&root, "delta-k"));
+	MUST(ws_layer_discard(&root, "base-k", &err) == 0);
 	ws_strv_release(&s.layers);
+	ws_strv_release(&s.made);
 }
 
 static void facts_of_bad_manifests(void)
