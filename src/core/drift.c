@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -95,15 +96,40 @@ static void warn(const char *layer, const struct ws_drift *d)
 		d->changed > d->names.n ? ", ..." : "", layer);
 }
 
-void ws_drift_warn(const struct ws_root *root, const struct ws_session *s)
+static int fail_missing(const struct ws_session *s, const char *what, struct ws_err *err)
 {
+	ws_fail(err, WS_BASE_MISSING,
+		"the base of session '%s' is gone: '%s' is not there", s->id, what);
+	return ws_hint(err, "put it back; the session's own edits are in '%s/upper'",
+		       s->path);
+}
+
+static int check_there(const struct ws_root *root, const struct ws_session *s,
+		       struct ws_err *err)
+{
+	for (size_t i = 0; i < s->stack.n; i++)
+		if (!ws_layer_exists(root, s->stack.v[i]))
+			return fail_missing(s, s->stack.v[i], err);
+	for (size_t i = 0; i < s->nrepos; i++)
+		if (s->repos[i].live &&
+		    faccessat(AT_FDCWD, s->repos[i].path, F_OK, 0) < 0)
+			return fail_missing(s, s->repos[i].path, err);
+	return 0;
+}
+
+int ws_drift_check(const struct ws_root *root, const struct ws_session *s,
+		   struct ws_err *err)
+{
+	if (check_there(root, s, err) < 0)
+		return -1;
 	for (size_t i = 0; i < s->stack.n; i++) {
 		WS_AUTO(ws_drift) struct ws_drift d = WS_DRIFT_INIT;
-		struct ws_err err = WS_ERR_INIT;
+		struct ws_err other = WS_ERR_INIT;
 
-		if (ws_drift_find(root, s->stack.v[i], &d, &err) < 0)
-			ws_warn("%s", err.msg);
+		if (ws_drift_find(root, s->stack.v[i], &d, &other) < 0)
+			ws_warn("%s", other.msg);
 		else if (d.changed)
 			warn(s->stack.v[i], &d);
 	}
+	return 0;
 }

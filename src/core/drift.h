@@ -13,8 +13,8 @@
 
 /*
  * Drift: a layer's file that is a hard link of the host's shows what the host writes into
- * it in place, and its mode and owner too. layers/NAME/linked says what each of them looked
- * like when it was frozen.
+ * it in place, and its mode and owner too. layers/NAME/linked says what each of them
+ * looked like when it was frozen.
  */
 #define WS_DRIFT_FILE "linked"
 #define WS_DRIFT_NAMES 5
@@ -33,7 +33,11 @@ void ws_drift_note(struct ws_buf *linked, const char *path, const struct stat *s
 /* Adds the drift of a layer to RET; a layer without links has none. */
 int ws_drift_find(const struct ws_root *root, const char *layer, struct ws_drift *ret,
 		  struct ws_err *err);
-/* A warning for each repo of the session whose base has drifted. */
-void ws_drift_warn(const struct ws_root *root, const struct ws_session *s);
+/*
+ * Before a sandbox starts: is all there that the session stands on (base-missing if not)?
+ * What has drifted is a warning.
+ */
+int ws_drift_check(const struct ws_root *root, const struct ws_session *s,
+		   struct ws_err *err);
 
 #endif

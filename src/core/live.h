@@ -7,8 +7,8 @@
 
 /*
  * snapshots.enabled false: the host's folder itself is the lower, whatever keeps its
- * history. Fills path, has_setup and warnings. Refused (repo-unusable): what has no folder
- * to show, a revision or branch that is named, a folder that cannot be a lower.
+ * history. Fills path, has_setup and warnings. Refused (repo-unusable): what has no
+ * folder to show, a revision or branch that is named, a folder that cannot be a lower.
  */
 int ws_live_resolve(const struct ws_vcs_call *call, struct ws_repo *r,
 		    struct ws_err *err);

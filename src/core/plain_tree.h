@@ -60,8 +60,9 @@ void ws_plain_tree_release(struct ws_plain_tree *t);
 int ws_plain_tree_look(const char *path, int store, int forbidden, enum ws_copy copy,
 		       struct ws_plain_tree *ret, struct ws_err *err);
 /*
- * A digest of paths, types, modes, owners, inodes, sizes, mtimes and, of what is not to be
- * hard-linked (which changes it), ctimes: the same folder, unchanged, has the same one.
+ * A digest of paths, types, modes, owners, inodes, sizes, mtimes and, of what is not to
+ * be hard-linked (which changes it), ctimes: the same folder, unchanged, has the same
+ * one.
  */
 void ws_plain_tree_digest(const struct ws_plain_tree *t, char ret[WS_SHA256_HEX]);
 

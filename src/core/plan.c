@@ -233,8 +233,8 @@ static void plan_kept(struct ws_plan *p, const char *folder, bool kept, const ch
 
 /*
  * The lower is no layer, so it cannot be rooted at /workspace: each has an overlay of its
- * own, over its part of the upper. What they stand in is read-only: nothing that a command
- * can write has a mount point in it.
+ * own, over its part of the upper. What they stand in is read-only: nothing that a
+ * command can write has a mount point in it.
  */
 static void plan_live(struct ws_plan *p, const struct ws_plan_source *src)
 {

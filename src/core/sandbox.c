@@ -185,8 +185,7 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 	if (ws_lock_try(use, !live) < 0)
 		return 0;
 	if (!live) {
-		ws_drift_warn(root, s);
-		if (check_fresh(root, s, err) < 0 ||
+		if (check_fresh(root, s, err) < 0 || ws_drift_check(root, s, err) < 0 ||
 		    ws_sandbox_start(root, s, use, sb, err) < 0)
 			return -1;
 		if (!ws_session_is_run(s))

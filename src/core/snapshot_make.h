@@ -27,14 +27,14 @@ struct ws_snapshot_maker {
 	const struct ws_layer_sort
 		*sorts[WS_MAKER_LAYERS]; /* bottom to top; NULL: none */
 	/*
-	 * Under the lock, before anything is made: may put layers of other snapshots, which
-	 * it holds, below (s->layers) and change sorts. NULL: nothing to plan.
+	 * Under the lock, before anything is made: may put layers of other snapshots,
+	 * which it holds, below (s->layers) and change sorts. NULL: nothing to plan.
 	 */
 	int (*plan)(struct ws_snapshot_maker *m, struct ws_snapshot *s,
 		    struct ws_err *err);
 	/*
-	 * Fills LAYERS, one for each sort. LOCK is for helpers to hold, who may outlive us;
-	 * -1: there is none.
+	 * Fills LAYERS, one for each sort. LOCK is for helpers to hold, who may outlive
+	 * us; -1: there is none.
 	 */
 	int (*fill)(struct ws_snapshot_maker *m, const struct ws_scratch *layers,
 		    int lock, struct ws_err *err);
@@ -43,8 +43,8 @@ struct ws_snapshot_maker {
 
 /*
  * S is described (key, repo, name, vcs, revision, pool) and gets its layers: those of the
- * snapshot of that key, made if there is none. Single flight. *ret_hold is its lock, shared:
- * nobody removes it while that is open.
+ * snapshot of that key, made if there is none. Single flight. *ret_hold is its lock,
+ * shared: nobody removes it while that is open.
  */
 int ws_snapshot_obtain(const struct ws_root *root, struct ws_snapshot_maker *m,
 		       struct ws_snapshot *s, int *ret_hold, struct ws_err *err);

@@ -13,8 +13,8 @@
 
 /*
  * What keeps a repo's history: a row for each kind. Nothing of what these do changes
- * the host's files (link counts and ctimes of linked ones aside), prompts or runs a program
- * that a repo names. All of it may be called by several threads at once.
+ * the host's files (link counts and ctimes of linked ones aside), prompts or runs a
+ * program that a repo names. All of it may be called by several threads at once.
  */
 struct ws_vcs_kind;
 
@@ -45,13 +45,13 @@ struct ws_vcs_kind {
 	const char *word; /* the spec's */
 	enum ws_vcs vcs;
 	/*
-	 * Of vcs "auto": 0 the folder is one, N it lies in one N folders further up, -1 it
-	 * is none. The nearest wins. NULL: it is what no other is.
+	 * Of vcs "auto": 0 the folder is one, N it lies in one N folders further up, -1
+	 * it is none. The nearest wins. NULL: it is what no other is.
 	 */
 	int (*is)(const char *path);
 	/*
-	 * Fills path, revision, branch, has_setup, warnings. repo-unusable with the reason,
-	 * before anything is made.
+	 * Fills path, revision, branch, has_setup, warnings. repo-unusable with the
+	 * reason, before anything is made.
 	 */
 	int (*resolve)(const struct ws_vcs_call *call, struct ws_repo *r,
 		       struct ws_err *err);
@@ -73,8 +73,8 @@ bool ws_vcs_has(const char *dir, const char *name); /* an entry of that name */
 /* How many folders further up than PATH one is that TOP says yes to; -1: none. */
 int ws_vcs_above(const char *path, bool (*top)(const char *dir));
 /*
- * Refuses a folder in the state folder, one that has that in it, or one with a mount below
- * it: repo-unusable.
+ * Refuses a folder in the state folder, one that has that in it, or one with a mount
+ * below it: repo-unusable.
  */
 int ws_vcs_check_place(const struct ws_root *root, const char *path, struct ws_err *err);
 /* r->snapshot, described, as the spec wants it: shared, or the session's own. */

@@ -120,7 +120,10 @@ static int write_linked(int dir, const struct ws_buf *linked, struct ws_err *err
 	return 0;
 }
 
-/* A second look must show what the first one did: then all that was copied is of one time. */
+/*
+ * A second look must show what the first one did: then all that was copied is of one
+ * time.
+ */
 static int check_unchanged(const struct make *m, struct ws_err *err)
 {
 	WS_AUTO(ws_plain_tree) struct ws_plain_tree now = WS_PLAIN_TREE_INIT;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Subversion working copy or URL as a base layer: what `svn export` gives for one pinned
- * revision. The program svn runs on the operator's own working copy or URL only, without
- * his environment, configuration and stored passwords, never prompts, and has a time limit.
+ * A Subversion working copy or URL as a base layer: what `svn export` gives for one
+ * pinned revision. The program svn runs on the operator's own working copy or URL only,
+ * without his environment, configuration and stored passwords, never prompts, and has a
+ * time limit.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -163,8 +164,9 @@ static bool is_number(const char *s)
 }
 
 /*
- * "4" or "4M" from svnversion: one revision, nothing switched, nothing left out. Copies that
- * were not committed would come out of a local export, too: column 4 of status shows them.
+ * "4" or "4M" from svnversion: one revision, nothing switched, nothing left out. Copies
+ * that were not committed would come out of a local export, too: column 4 of status shows
+ * them.
  */
 static int is_whole(const struct source *src, const char *path, struct ws_err *err)
 {
@@ -200,7 +202,9 @@ static int is_whole(const struct source *src, const char *path, struct ws_err *e
 	return 1;
 }
 
-/* Which revision of what URL. Then it must be there: who cannot be reached is told now. */
+/*
+ * Which revision of what URL. Then it must be there: who cannot be reached is told now.
+ */
 static int pin(struct source *src, struct ws_repo *r, struct ws_err *err)
 {
 	const char *wanted = r->spec->revision;

@@ -88,10 +88,11 @@ static int fail_no_repo(const char *path, struct ws_err *err)
 			continue;
 		ws_fail(err, WS_REPO_UNUSABLE,
 			"'%s' is a folder inside the git repository '%s'", path, top);
-		return ws_hint(err,
-			       "name the repository itself: '%s'; \"vcs\": \"none\" takes "
-			       "the folder as plain files",
-			       top);
+		return ws_hint(
+			err,
+			"name the repository itself: '%s'; \"vcs\": \"none\" takes "
+			"the folder as plain files",
+			top);
 	}
 	return ws_fail(err, WS_REPO_UNUSABLE, "'%s' is not a git repository", path);
 }

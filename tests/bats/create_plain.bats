@@ -44,6 +44,9 @@ times_look() {
 	(cd "$1" && find . \( -type d -printf '%p %y %m %T@\n' \) -o -printf '%p %y %m %s %T@ %l\n' | sort)
 }
 
+# no_layers: neither finished nor half-made
+no_layers() { [ -z "$(cd "$ROOT" && find layers snapshots tmp -mindepth 1 2>/dev/null)" ]; }
+
 # host_look DIR: all of a host's tree but what links change (link counts and ctimes); of
 # files the access times, too
 host_look() {
@@ -120,7 +123,7 @@ for f in sys.argv[1:]:
 	[ "$status" -eq 1 ]
 	[[ "$stderr" == *"cannot be reflinked"*hint:*auto* ]]
 	[ "$(state_of)" = blocked ]
-	[ -z "$(ls "$ROOT/layers" "$ROOT/tmp" | grep -v :)" ]
+	no_layers
 }
 
 @test "a folder on another filesystem is copied" {
@@ -426,7 +429,7 @@ with_mounts() {
 	wait "$writer" || true
 	[ "$status" -eq 1 ]
 	[[ "$stderr" == *"keeps changing while it is copied"* ]]
-	[ -z "$(ls "$ROOT/layers" "$ROOT/snapshots" "$ROOT/tmp" | grep -v :)" ]
+	no_layers
 	ws create "$ID" --retry
 	diff <(times_look "$T/p") <(times_look "$(plain_tree)")
 }
@@ -488,7 +491,7 @@ with_mounts() {
 	run --separate-stderr ws create "$ID" --spec "$T/spec.json"
 	[ "$status" -eq 0 ]
 	[[ "$stderr" == *"the live folder '$T/p' shows through"*undefined* ]]
-	[ -z "$(ls "$ROOT/layers" "$ROOT/snapshots" "$ROOT/tmp" | grep -v :)" ]
+	no_layers
 	[ "$(state_of "$ID" '.wsiso.snapshots[0].revision')" = null ]
 	[ "$(in_session pwd)" = /workspace/p ]
 	in_session sh -c 'echo two >>a; rm -r d; ./tool.sh >out; mkdir d; echo n >d/n'
@@ -499,6 +502,11 @@ with_mounts() {
 	host_look "$T/p" | diff "$T/before" -
 	# what the host adds is there at the next start
 	echo later >"$T/p/later"
+	[ "$(in_session cat later)" = later ]
+	ws stop "$ID"
+	mv "$T/p" "$T/q"
+	[ "$(kind_of exec "$ID" -- true)" = base-missing ]
+	mv "$T/q" "$T/p"
 	[ "$(in_session cat later)" = later ]
 	ws delete -f "$ID"
 	[ -e "$T/p/a" ]

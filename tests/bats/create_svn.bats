@@ -38,7 +38,7 @@ make_svn() {
 	echo peg >"$T/wc/at@2"
 	ln -s f "$T/wc/link"
 	(
-		cd "$T/wc"
+		cd "$T/wc" || exit 1
 		hsvn add -q f x.sh dos native d 'with blank' at@2@ link
 		hsvn ps -q svn:keywords 'Id Rev URL' f
 		hsvn ps -q svn:executable '*' x.sh
@@ -64,7 +64,7 @@ make_from() {
 	ws create "$ID" --spec "$T/$ID.json"
 }
 
-svn_tree() { echo "$(layer_of base "$@")/root/wc"; }
+svn_tree() { echo "$(layer_of base)/root/wc"; }
 
 # exported TARGET...: what svn export itself makes of it, as $T/export
 exported() {
@@ -95,7 +95,7 @@ svn_look() { (cd "$1" && find . -printf '%p %y %m %i %s %T@ %C@ %n %l\n' | sort;
 @test "what is not committed does not come along" {
 	make_svn
 	(
-		cd "$T/wc"
+		cd "$T/wc" || exit 1
 		echo local >>f
 		echo new >unversioned
 		echo added >added
@@ -245,7 +245,7 @@ s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True
 	SERVER=$!
 	wait_for 10 test -s "$T/port"
 	spec "$T/spec.json" "$SPEC_OPEN" "$(svn_spec "svn://127.0.0.1:$(cat "$T/port")/x")"
-	WS_TIMEOUT=100
+	export WS_TIMEOUT=100
 	[ "$(kind_of create "$ID" --spec "$T/spec.json")" = timeout ]
 	nothing_made
 }

@@ -13,8 +13,10 @@ two_repos() {
 	echo one >"$T/p/a"
 	head -c 300000 /dev/urandom >"$T/p/d/big"
 	spec "$T/spec.json" "$SPEC_OPEN" '{"repos": [
-		{"name": "app", "path": "'"$T/app"'"}, {"name": "p", "path": "'"$T/p"'"}]}' "$@"
+		{"name": "app", "path": "'"$T/app"'"}, {"name": "p", "path": "'"$T/p"'"}]}'
 }
+
+shared_layers() { (cd "$ROOT/layers" && find . -mindepth 1 -maxdepth 1 ! -name 'git-*' | sort); }
 
 keys() { ws snapshot list -q; }
 
@@ -23,14 +25,14 @@ keys() { ws snapshot list -q; }
 	ws snapshot create --spec "$T/spec.json" >"$T/keys"
 	[ "$(wc -l <"$T/keys")" -eq 2 ]
 	diff <(sort "$T/keys") <(keys)
-	ls "$ROOT/layers" >"$T/layers"
+	shared_layers >"$T/layers"
 	[ -z "$(ls "$ROOT/sessions")" ]
 	ws create "$ID" --spec "$T/spec.json"
 	diff <(sort "$T/keys") <(state_of "$ID" '.wsiso.snapshots[].snapshot' | sort)
-	diff "$T/layers" <(ls "$ROOT/layers" | grep -v '^git-')
+	diff "$T/layers" <(shared_layers)
 	# again: nothing new
 	diff "$T/keys" <(ws snapshot create --spec - <"$T/spec.json")
-	diff "$T/layers" <(ls "$ROOT/layers" | grep -v '^git-')
+	diff "$T/layers" <(shared_layers)
 }
 
 @test "create --json and list --json are as their schema says" {

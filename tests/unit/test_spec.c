@@ -289,7 +289,8 @@ static void test_repos(void)
 		      "repos[0]"));
 	CHECK(refuses("{\"repos\": [{\"path\": \"app\"}]}",
 		      "an absolute path or a URL, not \"app\""));
-	CHECK(refuses("{\"repos\": [{\"path\": null}]}", "an absolute path or a URL, not null"));
+	CHECK(refuses("{\"repos\": [{\"path\": null}]}",
+		      "an absolute path or a URL, not null"));
 	CHECK(refuses("{\"repos\": [{\"name\": \"x\"}]}", "'repos[0]' has no \"path\""));
 	CHECK(refuses("{\"repos\": [{\"path\": \"/a\", \"name\": \"../x\"}]}",
 		      "'repos[0].name'"));
