@@ -95,6 +95,13 @@ int ws_out_flush(struct ws_err *err)
 	return -1;
 }
 
+int ws_out_failed(const struct ws_err *err)
+{
+	if (err->sys == EPIPE && fputc('\n', stdout) == '\n')
+		fflush(stdout);
+	return -1;
+}
+
 void ws_table_release(struct ws_table *t)
 {
 	ws_strv_release(&t->cells);

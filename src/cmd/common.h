@@ -30,6 +30,12 @@ int ws_out_write(const struct ws_buf *buf, struct ws_err *err);
  */
 int ws_out_flush(struct ws_err *err);
 
+/*
+ * For who writes to descriptor 1 past stdio, and failed: if nobody reads there any more,
+ * stdout says so from now on, too. Returns -1.
+ */
+int ws_out_failed(const struct ws_err *err);
+
 /* Rows of cells for people: control characters escaped, columns aligned, a header. */
 struct ws_table {
 	size_t ncols;

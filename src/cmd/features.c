@@ -23,10 +23,10 @@ static const struct {
 	{ "profiles", true },
 	{ "run", true },
 	{ "fork", false },
-	{ "diff", false },
+	{ "diff", true },
 	{ "merge", false },
 	{ "export", false },
-	{ "files", false },
+	{ "files", true },
 	{ "gc", false },
 	/* clang-format on */
 };

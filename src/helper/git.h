@@ -22,11 +22,12 @@
  *   git_pool.c     "pool": a bare store whose objects are links to the repository's
  *   git_base.c     "base": a commit's tree as files, and the index that fits them
  *   git_filter.c   what attributes and config do to those files' bytes
+ *   git_hunks.c    "hunks": how two runs of bytes differ, as the body of a patch
  */
 
 /* One question. Its answer, the whole of stdout, goes to OUT. */
 typedef int ws_answer(int argc, char **argv, struct ws_buf *out, struct ws_err *err);
-ws_answer ws_answer_resolve, ws_answer_pool, ws_answer_base;
+ws_answer ws_answer_resolve, ws_answer_pool, ws_answer_base, ws_answer_hunks;
 
 /* ws_fail with libgit2's last message put behind it. */
 int ws_git_fail(struct ws_err *err, enum ws_kind kind, const char *fmt, ...)

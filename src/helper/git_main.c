@@ -42,6 +42,7 @@ static const struct {
 	{ "resolve", ws_answer_resolve },
 	{ "pool", ws_answer_pool },
 	{ "base", ws_answer_base },
+	{ "hunks", ws_answer_hunks },
 };
 
 /* libgit2 ends its messages as it likes; ours are lower case without a full stop. */
@@ -124,8 +125,7 @@ static int answer(int argc, char **argv, struct ws_buf *out, struct ws_err *err)
 	for (size_t i = 0; argc > 1 && i < WS_ARRAY_SIZE(questions); i++)
 		if (!strcmp(argv[1], questions[i].word))
 			return questions[i].answer(argc - 1, argv + 1, out, err);
-	return ws_fail(err, WS_INTERNAL,
-		       "wsiso-git answers resolve, pool and base, for wsiso");
+	return ws_fail(err, WS_INTERNAL, "wsiso-git answers questions of wsiso alone");
 }
 
 static void print_error(const struct ws_err *err, struct ws_buf *out)

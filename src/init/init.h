@@ -18,6 +18,7 @@
  *   label.c     the label of AppArmor or SELinux
  *   shepherd.c  a command's keeper: its status, its signals, its end
  *   tree.c      all descendants of this process
+ *   file.c      file: a session's files for who asks from outside
  *   wire.c      frames, and the plan that comes as one
  *
  * Everything returns -1 and errno on failure, if nothing else is said.
@@ -47,7 +48,8 @@ int ws_wire_read(int sock, void *data, size_t len);
 int ws_command_decode(void *data, size_t len, struct ws_command *ret);
 void ws_command_release(struct ws_command *c);
 
-/* Both mains never return. */
+/* The mains never return. */
+_Noreturn void ws_file_run(int argc, char **argv);
 _Noreturn void ws_pid1_run(void);
 _Noreturn void ws_enter_run(void);
 

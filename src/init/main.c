@@ -34,7 +34,11 @@ void ws_forget_startup(void)
  */
 int main(int argc, char **argv)
 {
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || argc != 2)
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || argc < 2)
+		return EXIT_USAGE;
+	if (!strcmp(argv[1], "file"))
+		ws_file_run(argc - 2, argv + 2);
+	if (argc != 2)
 		return EXIT_USAGE;
 	if (!strcmp(argv[1], "boot"))
 		ws_pid1_run();

@@ -158,4 +158,47 @@ struct ws_plan_head {
 	uint32_t pad2;
 };
 
+/*
+ * "init file HOME OP PATH [MODE STAMP FLAGS]", run inside like any command: the files of
+ * the session, as its commands see them, for who asks from outside.
+ *
+ *   read    stdout: struct ws_file_entry of the file, then its bytes
+ *   list    stdout: an entry for PATH itself (no name), then one for each thing in it
+ *   write   stdin: chunks, a uint32_t length before each; one of no bytes is the end.
+ *           Without that nothing is changed. stdout: the entry of the new file.
+ *   pack    becomes tar -c of a folder
+ *   unpack  becomes tar -x into a folder
+ *
+ * MODE of a new file is octal. STAMP: "-", or "none": it must not be there, or what
+ * WS_FILE_STAMP prints of the entry that it must still be. FLAGS: "p" makes what folders
+ * are missing. On failure the status is WS_FILE_STATUS and stderr has a
+ * struct ws_file_failed.
+ */
+struct ws_file_entry {
+	uint32_t mode;		       /* with its type */
+	uint32_t name_len, target_len; /* bytes that follow: name, target of a link */
+	uint32_t pad;
+	uint64_t ino, size;
+	uint64_t mtime_ns, ctime_ns;
+};
+
+#define WS_FILE_STAMP "%llu.%llu.%llu.%llu" /* ino, size, mtime, ctime */
+#define WS_FILE_STATUS 121
+
+enum ws_file_problem {
+	WS_FILE_ERRNO = 1, /* error says it */
+	WS_FILE_OUTSIDE,   /* it is not in /workspace, HOME or /tmp */
+	WS_FILE_FOLDER,	   /* it is a folder, and a file is wanted */
+	WS_FILE_NO_FOLDER, /* it is no folder, and one is wanted */
+	WS_FILE_SPECIAL,   /* a FIFO, a socket or a device is never opened */
+	WS_FILE_STALE,	   /* it is no more what STAMP says */
+	WS_FILE_CUT_OFF,   /* the end of stdin came too early */
+	WS_FILE_NO_TAR,
+};
+
+struct ws_file_failed {
+	uint32_t problem;
+	int32_t error; /* errno */
+};
+
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_CHANGES_H
+#define WS_CORE_CHANGES_H
+
+#include "base/err.h"
+#include "core/diff.h"
+#include "core/stack.h"
+
+/*
+ * Reads the upper of a session against the layers below it. The work follows the change:
+ * a folder that the session has not touched is not looked at. Works on a live session,
+ * too, whose writers may race with it: what vanishes meanwhile is no change.
+ *
+ * HIDDEN: paths (app/.git) that are not shown; any other .git is named in diff->omitted.
+ */
+int ws_changes_read(const struct ws_stack *stack, const struct ws_strv *hidden,
+		    struct ws_diff *ret, struct ws_err *err);
+
+/*
+ * The bytes of one side of a change: of a file its content, of a link its target. At most
+ * MAX (EFBIG). -1 and errno.
+ */
+int ws_changes_load(const struct ws_stack *stack, const char *path,
+		    const struct ws_change_side *side, size_t max, struct ws_buf *ret);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WS_CORE_STACK_H
+#define WS_CORE_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "core/root.h"
+#include "core/session.h"
+
+/*
+ * What overlayfs shows of a session's folders, read from outside and without a mount:
+ * whiteouts and opaque folders in both of their forms, layer over layer. Everything is
+ * opened by openat2 below the layers' own roots; no link is followed, nothing but regular
+ * files and folders is opened, and neither depth nor mode of a tree stops the reader.
+ *
+ * Layers are numbered from the top: 0 is the upper, which a live session may be writing
+ * to, 1 the topmost layer below it.
+ */
+struct ws_stack {
+	int *roots;
+	size_t n;
+};
+
+/* A folder of the view: the folders that make it up, top first. Empty: there is none. */
+struct ws_stack_part {
+	int fd;
+	unsigned layer;
+	bool mended; /* it could not be read: its mode is put back by the release */
+	mode_t mode;
+};
+
+struct ws_stack_dir {
+	struct ws_stack_part *v;
+	size_t n;
+};
+
+/* One name in a folder; st_mode 0: it is not there. */
+struct ws_stack_entry {
+	struct stat st;
+	unsigned layer;
+};
+
+#define WS_STACK_INIT ((struct ws_stack){ 0 })
+#define WS_STACK_DIR_INIT ((struct ws_stack_dir){ 0 })
+
+/* The whole stack of S, its upper included. base-missing. */
+int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
+		  struct ws_stack *ret, struct ws_err *err);
+void ws_stack_release(struct ws_stack *stack);
+
+/*
+ * The topmost folder, of the layers FIRST to LAST (at most stack->n - 1) alone: 0, 0 is
+ * the upper by itself, 1, n - 1 the view without it. -1 and errno.
+ */
+int ws_stack_top(const struct ws_stack *stack, unsigned first, unsigned last,
+		 struct ws_stack_dir *ret);
+void ws_stack_dir_release(struct ws_stack_dir *dir);
+/* Has its topmost part the mark that hides what is below? */
+bool ws_stack_opaque(const struct ws_stack_dir *dir);
+/* What stands at NAME. -1 and errno. */
+int ws_stack_lookup(const struct ws_stack_dir *dir, const char *name,
+		    struct ws_stack_entry *ret);
+/* As it lies in the topmost part; a whiteout of either form sets *RET_WHITEOUT. */
+int ws_stack_lookup_raw(const struct ws_stack_dir *dir, const char *name,
+			struct ws_stack_entry *ret, bool *ret_whiteout);
+/* The folder at NAME; ENOENT, ENOTDIR. */
+int ws_stack_enter(const struct ws_stack_dir *dir, const char *name,
+		   struct ws_stack_dir *ret);
+/* The names in it, sorted by their bytes. RAW: of the topmost part, whiteouts too. */
+int ws_stack_names(const struct ws_stack_dir *dir, bool raw, struct ws_strv *ret);
+
+/* PATH is relative, of any length, and names no "..". "" is the top. */
+int ws_stack_walk(const struct ws_stack *stack, unsigned first, unsigned last,
+		  const char *path, struct ws_stack_dir *ret);
+/*
+ * The regular file at PATH of one layer, for reading. EINVAL: it is none. One that
+ * its mode forbids to read is read all the same, and keeps its mode.
+ */
+int ws_stack_open_file(const struct ws_stack *stack, unsigned layer, const char *path);
+/* The target of the link there; the caller frees; NULL and errno. */
+char *ws_stack_read_link(const struct ws_stack *stack, unsigned layer, const char *path);
+
+#endif
