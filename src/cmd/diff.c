@@ -8,6 +8,7 @@
 #include "cmd/common.h"
 #include "cmd/diff_print.h"
 #include "core/changes.h"
+#include "core/commits.h"
 #include "core/root.h"
 #include "core/session.h"
 #include "core/stack.h"
@@ -16,11 +17,14 @@
 enum part { PART_ALL, PART_COMMITTED, PART_UNCOMMITTED };
 
 struct diff {
+	struct ws_root root;
 	struct ws_session session;
 	struct ws_stack stack;
 	struct ws_diff changes, rest;
 	struct ws_strv paths;
-	const char *base; /* paths are shown relative to it */
+	struct ws_commits_room room;
+	struct ws_commits *commits; /* of each repo of the session */
+	const char *base;	    /* paths are shown relative to it */
 };
 
 static void diff_release(struct diff *d)
@@ -28,8 +32,13 @@ static void diff_release(struct diff *d)
 	ws_strv_release(&d->paths);
 	ws_diff_release(&d->changes);
 	ws_diff_release(&d->rest);
+	for (size_t i = 0; d->commits && i < d->session.nrepos; i++)
+		ws_commits_release(&d->commits[i]);
+	ws_freep(&d->commits);
+	ws_commits_room_release(&d->room);
 	ws_stack_release(&d->stack);
 	ws_session_release(&d->session);
+	ws_root_release(&d->root);
 }
 
 /* ---- what is asked for ---- */
@@ -93,15 +102,98 @@ static int add_path(struct diff *d, const char *arg, struct ws_err *err)
 
 /* ---- reading ---- */
 
-static int read_changes(struct diff *d, struct ws_err *err)
+static bool is_git(const struct ws_session_repo *repo)
+{
+	return !strcmp(repo->vcs, "git");
+}
+
+/* What the commands committed in each repo. */
+static int read_commits(struct diff *d, struct ws_err *err)
+{
+	for (size_t i = 0; i < d->session.nrepos; i++) {
+		const struct ws_session_repo *repo = &d->session.repos[i];
+		struct ws_commits *c = &d->commits[i];
+
+		if (!is_git(repo))
+			continue;
+		if (ws_commits_head(&d->stack, repo, c, err) < 0)
+			return -1;
+		if (!c->head || !strcmp(c->head, repo->revision))
+			continue;
+		if (ws_commits_room_open(&d->root, &d->stack, &d->room, err) < 0 ||
+		    ws_commits_read(&d->room, &d->stack, repo, c, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void join_commits(struct diff *d, struct ws_diff *ret)
+{
+	for (size_t i = 0; i < d->session.nrepos; i++) {
+		struct ws_diff *own = &d->commits[i].diff;
+
+		for (size_t k = 0; k < own->n; k++)
+			ws_diff_take(ret, &own->v[k]);
+		own->n = 0;
+	}
+	ws_diff_sort(ret);
+}
+
+static bool is_same(void *arg, const char *path, const struct ws_change_side *a,
+		    const struct ws_change_side *b)
+{
+	return ws_changes_same(arg, path, a, b);
+}
+
+static int read_work(struct diff *d, struct ws_diff *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv hidden = WS_STRV_INIT;
 	const struct ws_session *s = &d->session;
 
 	for (size_t i = 0; i < s->nrepos; i++)
-		ws_strv_addf(&hidden, "%s/.git", s->repos[i].name);
-	if (ws_changes_read(&d->stack, &hidden, &d->changes, err) < 0)
+		if (is_git(&s->repos[i]))
+			ws_strv_addf(&hidden, "%s/.git", s->repos[i].name);
+	return ws_changes_read(&d->stack, &hidden, ret, err);
+}
+
+static int read_part(struct diff *d, enum part part, struct ws_err *err)
+{
+	WS_AUTO(ws_diff) struct ws_diff committed = WS_DIFF_INIT;
+	WS_AUTO(ws_diff) struct ws_diff work = WS_DIFF_INIT;
+
+	if (part == PART_ALL)
+		return read_work(d, &d->changes, err);
+	if (read_commits(d, err) < 0)
 		return -1;
+	if (part == PART_COMMITTED) {
+		join_commits(d, &d->changes);
+		return 0;
+	}
+	join_commits(d, &committed);
+	if (read_work(d, &work, err) < 0)
+		return -1;
+	ws_diff_between(&committed, &work, is_same, &d->stack, &d->changes);
+	ws_strv_extend(&d->changes.omitted, &work.omitted);
+	return 0;
+}
+
+/* JSON tells of the commits, too; where they cannot be read, of the rest all the same. */
+static void tell_commits(struct diff *d)
+{
+	struct ws_err err = WS_ERR_INIT;
+
+	if (read_commits(d, &err) < 0)
+		ws_warn("%s", err.msg);
+}
+
+static int read_changes(struct diff *d, enum part part, enum ws_diff_format form,
+			struct ws_err *err)
+{
+	if (read_part(d, part, err) < 0)
+		return -1;
+	if (part == PART_ALL && form == WS_DIFF_JSON)
+		tell_commits(d);
+	ws_changes_find_renames(&d->stack, &d->changes);
 	ws_diff_select(&d->changes, &d->paths, &d->rest);
 	return 0;
 }
@@ -109,24 +201,27 @@ static int read_changes(struct diff *d, struct ws_err *err)
 static int open_session(const struct ws_global *global, const char *id, struct diff *d,
 			struct ws_err *err)
 {
-	WS_AUTO(ws_root) struct ws_root root = WS_ROOT_INIT;
-
-	if (ws_root_open(global->root, true, &root, err) < 0 ||
-	    ws_session_open_record(&root, id, &d->session, err) < 0)
+	if (ws_root_open(global->root, true, &d->root, err) < 0 ||
+	    ws_session_open_record(&d->root, id, &d->session, err) < 0)
 		return -1;
 	ws_session_touch(&d->session);
-	return ws_stack_open(&root, &d->session, &d->stack, err);
+	d->commits = ws_alloc((d->session.nrepos + 1) * sizeof(*d->commits));
+	return ws_stack_open(&d->root, &d->session, &d->stack, err);
 }
 
 static int diff_run(const struct ws_cmd *cmd, const struct ws_global *global, int argc,
 		    char **argv, struct ws_err *err)
 {
 	__attribute__((cleanup(diff_release))) struct diff d = {
+		.root = WS_ROOT_INIT,
 		.session = WS_SESSION_INIT,
+		.stack = WS_STACK_INIT,
+		.room = WS_COMMITS_ROOM_INIT,
 	};
 	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
 	const char *format = "name-status", *repo = NULL;
-	bool json = false, no_pager = false, whole;
+	bool json = false, no_pager = false, committed = false, uncommitted = false;
+	bool whole;
 	enum ws_diff_format form = WS_DIFF_NAMES;
 	const struct ws_opt opts[] = {
 		{ 'f', "format", WS_OPT_STR, &format, "FORMAT",
@@ -134,6 +229,10 @@ static int diff_run(const struct ws_cmd *cmd, const struct ws_global *global, in
 		{ 0, "json", WS_OPT_FLAG, &json, NULL, "the same as --format json" },
 		{ 0, "repo", WS_OPT_STR, &repo, "NAME",
 		  "what changed in this repo, with paths relative to it" },
+		{ 0, "committed", WS_OPT_FLAG, &committed, NULL,
+		  "only what git repos have in commits" },
+		{ 0, "uncommitted", WS_OPT_FLAG, &uncommitted, NULL,
+		  "only what differs from the last commit" },
 		{ 0, "no-pager", WS_OPT_FLAG, &no_pager, NULL,
 		  "use no pager on a terminal" },
 		{ 0 },
@@ -146,6 +245,8 @@ static int diff_run(const struct ws_cmd *cmd, const struct ws_global *global, in
 	    find_format(json ? "json" : format, &form, err) < 0 ||
 	    open_session(global, args.v[0], &d, err) < 0 || find_base(&d, repo, err) < 0)
 		return -1;
+	if (committed && uncommitted)
+		return ws_fail(err, WS_USAGE, "--committed excludes --uncommitted");
 	for (size_t i = 1; i < args.n; i++)
 		if (add_path(&d, args.v[i], err) < 0)
 			return -1;
@@ -153,11 +254,16 @@ static int diff_run(const struct ws_cmd *cmd, const struct ws_global *global, in
 	/* a patch is of one folder: that which its paths are relative to */
 	if (whole && *d.base && (repo || form == WS_DIFF_PATCH))
 		ws_strv_push(&d.paths, d.base);
-	if (read_changes(&d, err) < 0)
+	if (read_changes(&d,
+			 committed     ? PART_COMMITTED
+			 : uncommitted ? PART_UNCOMMITTED
+				       : PART_ALL,
+			 form, err) < 0)
 		return -1;
 	return ws_diff_print(&(const struct ws_diff_output){ .session = &d.session,
 							     .stack = &d.stack,
 							     .changes = &d.changes,
+							     .commits = d.commits,
 							     .rest = whole && !repo
 									     ? &d.rest
 									     : NULL,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -324,6 +325,43 @@ static void print_counts(struct ws_jsonw *w, const struct ws_diff *d)
 	ws_jsonw_end(w, '}');
 }
 
+static void print_commit(struct ws_jsonw *w, const struct ws_commit *c)
+{
+	char time[WS_TIME_LEN];
+
+	ws_clock_rfc3339(c->time > 0 ? (uint64_t)c->time * 1000000000u : 0, time);
+	ws_jsonw_object(w, NULL);
+	ws_jsonw_str(w, "id", c->id);
+	ws_jsonw_str(w, "parents", c->parents);
+	ws_jsonw_str(w, "author", c->author);
+	ws_jsonw_str(w, "email", c->email);
+	ws_jsonw_str(w, "time", time);
+	ws_jsonw_str(w, "subject", c->subject);
+	ws_jsonw_end(w, '}');
+}
+
+static void print_repos(struct ws_jsonw *w, const struct ws_diff_output *o)
+{
+	ws_jsonw_array(w, "repos");
+	for (size_t i = 0; i < o->session->nrepos; i++) {
+		const struct ws_session_repo *repo = &o->session->repos[i];
+		const struct ws_commits *c = &o->commits[i];
+
+		ws_jsonw_object(w, NULL);
+		ws_jsonw_str(w, "name", repo->name);
+		ws_jsonw_str(w, "vcs", repo->vcs);
+		ws_jsonw_str(w, "base", repo->revision);
+		ws_jsonw_str(w, "head", c->head);
+		ws_jsonw_str(w, "branch", c->branch);
+		ws_jsonw_array(w, "commits");
+		for (size_t k = 0; k < c->n; k++)
+			print_commit(w, &c->v[k]);
+		ws_jsonw_end(w, ']');
+		ws_jsonw_end(w, '}');
+	}
+	ws_jsonw_end(w, ']');
+}
+
 static void print_json(struct printer *p)
 {
 	const struct ws_diff *d = p->o->changes;
@@ -340,6 +378,7 @@ static void print_json(struct printer *p)
 		ws_jsonw_end(&w, '}');
 	}
 	ws_jsonw_end(&w, ']');
+	print_repos(&w, p->o);
 	ws_jsonw_array(&w, "omitted");
 	for (size_t i = 0; i < d->omitted.n; i++) {
 		ws_jsonw_object(&w, NULL);

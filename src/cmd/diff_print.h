@@ -3,6 +3,7 @@
 #define WS_CMD_DIFF_PRINT_H
 
 #include "base/err.h"
+#include "core/commits.h"
 #include "core/diff.h"
 #include "core/session.h"
 #include "core/stack.h"
@@ -15,7 +16,8 @@ struct ws_diff_output {
 	const struct ws_stack *stack;
 	const struct ws_diff *changes;
 	const struct ws_diff *rest; /* outside of BASE: a patch leaves it out; or NULL */
-	const char *base;	    /* text shows paths relative to it: "" or "app" */
+	const struct ws_commits *commits; /* of each repo of the session */
+	const char *base; /* text shows paths relative to it: "" or "app" */
 	enum ws_diff_format format;
 	bool pager;
 };

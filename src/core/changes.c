@@ -7,6 +7,8 @@
 #include "core/changes.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -383,11 +385,18 @@ static void raise_open_files(void)
 	setrlimit(RLIMIT_NOFILE, &l);
 }
 
+static int open_side(const struct ws_stack *stack, const char *path,
+		     const struct ws_change_side *s)
+{
+	if (s->blob[0])
+		return ws_open_beneath(stack->blobs, s->blob, O_RDONLY | O_NOFOLLOW, 0);
+	return ws_stack_open_file(stack, s->layer, path);
+}
+
 static void digest(void *arg, struct ws_change *c)
 {
-	const struct reader *r = arg;
 	const struct ws_change_side *s = c->kind == WS_CHANGE_DELETED ? &c->old : &c->new;
-	WS_AUTO_CLOSE int fd = ws_stack_open_file(r->stack, s->layer, c->path);
+	WS_AUTO_CLOSE int fd = open_side(arg, c->path, s);
 	WS_AUTO_FREE char *block = ws_grow(NULL, BLOCK, 1);
 	char hex[WS_SHA256_HEX];
 	struct ws_sha256 sum;
@@ -416,8 +425,34 @@ int ws_changes_read(const struct ws_stack *stack, const struct ws_strv *hidden,
 	raise_open_files();
 	if (walk(&r, err) < 0)
 		return -1;
-	ws_diff_find_renames(ret, digest, &r);
+	ws_diff_sort(ret);
 	return 0;
+}
+
+void ws_changes_find_renames(const struct ws_stack *stack, struct ws_diff *diff)
+{
+	ws_diff_find_renames(diff, digest, (void *)(uintptr_t)stack);
+}
+
+bool ws_changes_same(const struct ws_stack *stack, const char *path,
+		     const struct ws_change_side *a, const struct ws_change_side *b)
+{
+	WS_AUTO(ws_buf) struct ws_buf x = WS_BUF_INIT;
+	WS_AUTO(ws_buf) struct ws_buf y = WS_BUF_INIT;
+	WS_AUTO_CLOSE int from = -1;
+	WS_AUTO_CLOSE int to = -1;
+
+	if (S_ISLNK(a->mode))
+		return ws_changes_load(stack, path, a, PATH_MAX, &x) == 0 &&
+		       ws_changes_load(stack, path, b, PATH_MAX, &y) == 0 &&
+		       !strcmp(ws_buf_str(&x), ws_buf_str(&y));
+	if (!S_ISREG(a->mode))
+		return true;
+	if (a->size != b->size)
+		return false;
+	from = open_side(stack, path, a);
+	to = from < 0 ? -1 : open_side(stack, path, b);
+	return to >= 0 && same_bytes(from, to);
 }
 
 int ws_changes_load(const struct ws_stack *stack, const char *path,
@@ -425,7 +460,7 @@ int ws_changes_load(const struct ws_stack *stack, const char *path,
 {
 	WS_AUTO_CLOSE int fd = -1;
 
-	if (S_ISLNK(s->mode)) {
+	if (S_ISLNK(s->mode) && !s->blob[0]) {
 		WS_AUTO_FREE char *target = ws_stack_read_link(stack, s->layer, path);
 
 		if (target)
@@ -436,7 +471,7 @@ int ws_changes_load(const struct ws_stack *stack, const char *path,
 		errno = EFBIG;
 		return -1;
 	}
-	fd = ws_stack_open_file(stack, s->layer, path);
+	fd = open_side(stack, path, s);
 	if (fd < 0)
 		return -1;
 	ws_buf_reserve(ret, (size_t)s->size + 1);

@@ -13,8 +13,14 @@
  *
  * HIDDEN: paths (app/.git) that are not shown; any other .git is named in diff->omitted.
  */
+/* Renames are not looked for: they are a matter of ws_changes_find_renames(). */
 int ws_changes_read(const struct ws_stack *stack, const struct ws_strv *hidden,
 		    struct ws_diff *ret, struct ws_err *err);
+
+void ws_changes_find_renames(const struct ws_stack *stack, struct ws_diff *diff);
+/* Have both the same bytes? Sides of one type, and no folders. */
+bool ws_changes_same(const struct ws_stack *stack, const char *path,
+		     const struct ws_change_side *a, const struct ws_change_side *b);
 
 /*
  * The bytes of one side of a change: of a file its content, of a link its target. At most

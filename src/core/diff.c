@@ -226,6 +226,82 @@ void ws_diff_find_renames(struct ws_diff *diff,
 	ws_diff_sort(diff);
 }
 
+/* ---- from one result to another ---- */
+
+/* At most one of what may be two changes at a path: what was there, and what is. */
+struct state {
+	struct ws_change_side old, new;
+	bool known;
+};
+
+/* Takes all changes of LIST at PATH, from *AT on. */
+static struct state take_path(const struct ws_diff *list, size_t *at, const char *path)
+{
+	struct state s = { .known = false };
+
+	for (; *at < list->n && !strcmp(list->v[*at].path, path); (*at)++) {
+		const struct ws_change *c = &list->v[*at];
+
+		s.known = true;
+		if (c->old.mode)
+			s.old = c->old;
+		if (c->new.mode)
+			s.new = c->new;
+	}
+	return s;
+}
+
+/* git knows whether a file is executable, and no folder. */
+static mode_t known_mode(const struct ws_change_side *s)
+{
+	if (S_ISREG(s->mode))
+		return S_IFREG | (s->mode & 0100);
+	return s->mode & S_IFMT;
+}
+
+static void add_between(struct ws_diff *ret, const char *path,
+			const struct ws_change_side *from,
+			const struct ws_change_side *to, bool content)
+{
+	enum ws_change_kind kind = !from->mode ? WS_CHANGE_ADDED
+				   : !to->mode ? WS_CHANGE_DELETED
+				   : (from->mode & S_IFMT) != (to->mode & S_IFMT)
+					   ? WS_CHANGE_TYPE
+					   : WS_CHANGE_MODIFIED;
+	struct ws_change *c = ws_diff_add(ret, kind, path);
+
+	c->old = *from;
+	c->new = *to;
+	c->content = content;
+}
+
+void ws_diff_between(const struct ws_diff *committed, const struct ws_diff *work,
+		     bool (*same)(void *arg, const char *path,
+				  const struct ws_change_side *a,
+				  const struct ws_change_side *b),
+		     void *arg, struct ws_diff *ret)
+{
+	size_t i = 0, k = 0;
+
+	while (i < committed->n || k < work->n) {
+		const char *x = i < committed->n ? committed->v[i].path : NULL;
+		const char *y = k < work->n ? work->v[k].path : NULL;
+		const char *path = !y || (x && strcmp(x, y) < 0) ? x : y;
+		struct state c = take_path(committed, &i, path);
+		struct state w = take_path(work, &k, path);
+		struct ws_change_side from = c.known ? c.new : w.old;
+		struct ws_change_side to = w.known ? w.new : c.old;
+		bool content = known_mode(&from) == 0 || known_mode(&to) == 0 ||
+			       (from.mode & S_IFMT) != (to.mode & S_IFMT) ||
+			       !same(arg, path, &from, &to);
+
+		if (!from.mode && !to.mode)
+			continue;
+		if (content || known_mode(&from) != known_mode(&to))
+			add_between(ret, path, &from, &to, content);
+	}
+}
+
 /* ---- what it says ---- */
 
 static const struct {

@@ -21,6 +21,7 @@ struct ws_change_side {
 	mode_t mode;
 	uint64_t size;	/* of a file or a link */
 	unsigned layer; /* where it lies (stack.h) */
+	char blob[41];	/* or git's id of it, if it is in a commit; else "" */
 };
 
 enum ws_change_kind {
@@ -77,6 +78,17 @@ bool ws_change_is_patch(const struct ws_change *c);
 struct ws_diff_counts {
 	size_t added, deleted, modified, renamed, retyped;
 };
+
+/*
+ * Two lists of changes that begin with the same tree: what became of it here (COMMITTED),
+ * and what it is by now (WORK). RET: the changes from the one to the other. SAME says if
+ * two sides that could be the same are. Neither list may have renames.
+ */
+void ws_diff_between(const struct ws_diff *committed, const struct ws_diff *work,
+		     bool (*same)(void *arg, const char *path,
+				  const struct ws_change_side *a,
+				  const struct ws_change_side *b),
+		     void *arg, struct ws_diff *ret);
 
 void ws_diff_count(const struct ws_diff *diff, struct ws_diff_counts *ret);
 

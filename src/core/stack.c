@@ -25,6 +25,7 @@ void ws_stack_release(struct ws_stack *stack)
 	for (size_t i = 0; i < stack->n; i++)
 		ws_closep(&stack->roots[i]);
 	ws_freep(&stack->roots);
+	ws_closep(&stack->blobs);
 	stack->n = 0;
 }
 
@@ -414,6 +415,27 @@ int ws_stack_open_file(const struct ws_stack *stack, unsigned layer, const char 
 	if (mend(held, st.st_mode & 07777) < 0)
 		ws_closep(&fd);
 	return fd;
+}
+
+int ws_stack_read(const struct ws_stack *stack, const char *path, size_t max,
+		  struct ws_buf *ret)
+{
+	WS_AUTO_FREE char *above = ws_strdup(path);
+	WS_AUTO(ws_stack_dir) struct ws_stack_dir dir = WS_STACK_DIR_INIT;
+	WS_AUTO_CLOSE int fd = -1;
+	struct ws_stack_entry e;
+	char *slash = strrchr(above, '/');
+
+	if (slash)
+		*slash = '\0';
+	if (ws_stack_walk(stack, 0, (unsigned)stack->n, slash ? above : "", &dir) < 0 ||
+	    ws_stack_lookup(&dir, slash ? slash + 1 : above, &e) < 0)
+		return -1;
+	errno = ENOENT;
+	if (!e.st.st_mode)
+		return -1;
+	fd = ws_stack_open_file(stack, e.layer, path);
+	return fd < 0 ? -1 : ws_read_fd(fd, max, ret);
 }
 
 char *ws_stack_read_link(const struct ws_stack *stack, unsigned layer, const char *path)

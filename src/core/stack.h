@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/strv.h"
 #include "core/root.h"
@@ -23,6 +24,7 @@
 struct ws_stack {
 	int *roots;
 	size_t n;
+	int blobs; /* a folder of blobs by their id, for a diff of commits; -1: none */
 };
 
 /* A folder of the view: the folders that make it up, top first. Empty: there is none. */
@@ -44,7 +46,7 @@ struct ws_stack_entry {
 	unsigned layer;
 };
 
-#define WS_STACK_INIT ((struct ws_stack){ 0 })
+#define WS_STACK_INIT ((struct ws_stack){ .blobs = -1 })
 #define WS_STACK_DIR_INIT ((struct ws_stack_dir){ 0 })
 
 /* The whole stack of S, its upper included. base-missing. */
@@ -81,6 +83,9 @@ int ws_stack_walk(const struct ws_stack *stack, unsigned first, unsigned last,
  * its mode forbids to read is read all the same, and keeps its mode.
  */
 int ws_stack_open_file(const struct ws_stack *stack, unsigned layer, const char *path);
+/* The same in the view of all layers, read as a whole: at most MAX bytes (EFBIG). */
+int ws_stack_read(const struct ws_stack *stack, const char *path, size_t max,
+		  struct ws_buf *ret);
 /* The target of the link there; the caller frees; NULL and errno. */
 char *ws_stack_read_link(const struct ws_stack *stack, unsigned layer, const char *path);
 

@@ -27,11 +27,15 @@
 
 /* One question. Its answer, the whole of stdout, goes to OUT. */
 typedef int ws_answer(int argc, char **argv, struct ws_buf *out, struct ws_err *err);
-ws_answer ws_answer_resolve, ws_answer_pool, ws_answer_base, ws_answer_hunks;
+ws_answer ws_answer_resolve, ws_answer_pool, ws_answer_base, ws_answer_hunks,
+	ws_answer_changes;
 
 /* ws_fail with libgit2's last message put behind it. */
 int ws_git_fail(struct ws_err *err, enum ws_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* From now on no config of this host counts. */
+void ws_git_forget_host(void);
 
 /* An opened repository of the host. */
 struct ws_git_repo {

@@ -399,7 +399,7 @@ static void base_release(struct base *b)
 }
 
 /* Only the session's own config and attributes decide, nothing of this host. */
-static void forget_host(void)
+void ws_git_forget_host(void)
 {
 	git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_SYSTEM, "");
 	git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_XDG, "");
@@ -445,7 +445,7 @@ int ws_answer_base(int argc, char **argv, struct ws_buf *out, struct ws_err *err
 		return -1;
 	if (!b.pool || !b.commit || !dir || !b.git || rest.n)
 		return ws_fail(err, WS_INTERNAL, "base: of what, and where to?");
-	forget_host();
+	ws_git_forget_host();
 	b.dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b.dir < 0)
 		return ws_fail_errno(err, "open '%s'", dir);

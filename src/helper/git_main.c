@@ -39,10 +39,9 @@ static const struct {
 	const char *word;
 	ws_answer *answer;
 } questions[] = {
-	{ "resolve", ws_answer_resolve },
-	{ "pool", ws_answer_pool },
-	{ "base", ws_answer_base },
-	{ "hunks", ws_answer_hunks },
+	{ "resolve", ws_answer_resolve }, { "pool", ws_answer_pool },
+	{ "base", ws_answer_base },	  { "hunks", ws_answer_hunks },
+	{ "changes", ws_answer_changes },
 };
 
 /* libgit2 ends its messages as it likes; ours are lower case without a full stop. */

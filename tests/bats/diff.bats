@@ -201,6 +201,95 @@ status_of() { changes | awk -F '\t' -v p="$1" '$2 == p || $3 == p { print $1 }';
 	done
 }
 
+# commit_some: commits, and then work that is in none
+commit_some() {
+	in_session sh -c 'echo c1 >>README.md; echo n >new; rm link; git add -A; git commit -qm "first of mine"
+		git mv d/f d/moved; git commit -qm second
+		echo un >>README.md; rm new; echo x >d/f; chmod 644 tool.sh; printf "int main(void) { return 0; }\n" >src/main.c'
+}
+
+@test "--committed is what the commits changed, --uncommitted the rest, JSON lists the commits" {
+	new_session
+	commit_some
+	[ "$(changes --committed)" = "$(printf '%s\t%s\n' M README.md R100 "$(printf 'd/f\td/moved')" D link A new)" ]
+	[ "$(changes --uncommitted)" = "$(printf '%s\t%s\n' M README.md A d/f D new M tool.sh)" ]
+	changes --json >"$T/diff.json"
+	matches_schema diff "$T/diff.json"
+	[ "$(jq -r '.repos[0].commits[].subject' "$T/diff.json")" = "$(printf 'second\nfirst of mine')" ]
+	[ "$(jq -r '.repos[0].head' "$T/diff.json")" = "$(in_session git rev-parse HEAD)" ]
+	[ "$(jq -r '.repos[0].branch' "$T/diff.json")" = main ]
+	in_session git gc -q
+	[ "$(changes --committed -f stat | tail -n 1)" = " 4 changed, 2 insertions(+), 1 deletions(-)" ]
+	changes --committed -f patch >"$T/committed"
+	changes --uncommitted -f patch >"$T/rest"
+	hgit -C "$T/app" apply "$T/committed"
+	hgit -C "$T/app" apply "$T/rest"
+	[ -z "$(ls "$ROOT/tmp")" ]
+	in_session sh -c 'tar -c --exclude .git --sort=name .' | tar -t >"$T/want"
+	tar -C "$T/app" -c --exclude .git --sort=name . | tar -t >"$T/got"
+	cmp "$T/want" "$T/got"
+	[ "$(in_session cat README.md)" = "$(cat "$T/app/README.md")" ]
+	expect_status 2 ws diff "$ID" --committed --uncommitted
+}
+
+@test "random changes: --committed is what git diff says, --uncommitted what git status says" {
+	local i
+	need_userns
+	for ((i = 1; i <= $(long 6 100); i++)); do
+		rm -rf "$T/base"
+		mkdir "$T/base"
+		python3 "$HELPERS/tree_tool.py" make "$T/base" "$i"
+		hgit init -q "$T/base"
+		hgit -C "$T/base" add -A
+		hgit -C "$T/base" commit -qm base
+		spec "$T/s.json" "$SPEC_OPEN" "$(repo_spec "$T/base")"
+		ws create "r$i" --spec "$T/s.json"
+		ws exec -i "r$i" -- sh -c 'cat >/tmp/tool.py' <"$HELPERS/tree_tool.py"
+		ws exec "r$i" -- sh -c 'git config user.name a; git config user.email a@b
+			for n in 1 2; do python3 /tmp/tool.py change . $(($0 * 10 + n)); git add -A; git commit -qm "$n" --allow-empty; done
+			python3 /tmp/tool.py change . $(($0 * 10 + 3)); git add -A' "$i"
+		ws exec "r$i" -- git diff --name-status -M100% "$(hgit -C "$T/base" rev-parse HEAD)" HEAD | plain >"$T/want"
+		ws diff "r$i" --committed | plain >"$T/got"
+		cmp "$T/want" "$T/got" || { diff "$T/want" "$T/got"; echo "seed $i"; return 1; }
+		ws exec "r$i" -- git diff --name-status -M100% --cached HEAD | plain >"$T/want"
+		ws diff "r$i" --uncommitted 2>/dev/null | plain >"$T/got"
+		cmp "$T/want" "$T/got" || { diff "$T/want" "$T/got"; echo "seed $i"; return 1; }
+		ws delete -f "r$i"
+	done
+}
+
+# A rename as what went and what came: which of equal files it was is nobody's business.
+# git knows no folders.
+plain() {
+	awk -F '\t' '$1 ~ /^R/ { print "D\t" $2; print "A\t" $3; next } $2 !~ /\/"?$/' | LC_ALL=C sort
+}
+
+@test "a git folder that was tampered with leads nowhere outside, and stops nothing" {
+	local case
+	new_repo "$T/secret"
+	echo SECRET >"$T/secret/only"
+	hgit -C "$T/secret" add -A
+	hgit -C "$T/secret" commit -qm secret
+	local id=$(hgit -C "$T/secret" rev-parse HEAD)
+	new_session
+	for case in \
+		"echo $T/secret/.git/objects >.git/objects/info/alternates; echo $id >.git/HEAD" \
+		"rm -rf .git/objects/pack; ln -s $T/secret/.git/objects/pack .git/objects/pack; mkdir -p .git/objects; for d in $T/secret/.git/objects/??; do ln -sf \$d .git/objects/; done; echo $id >.git/HEAD" \
+		"rm -f .git/HEAD; mkfifo .git/HEAD" \
+		"rm -f .git/HEAD; ln -s $T/secret/.git/HEAD .git/HEAD" \
+		"rm -rf .git/HEAD; echo 'ref: refs/heads/../../../../../etc/passwd' >.git/HEAD" \
+		"echo 'ref: refs/heads/a' >.git/HEAD; mkdir -p .git/refs/heads; echo 'ref: refs/heads/a' >.git/refs/heads/a" \
+		"mkfifo .git/objects/pack/pack-x.idx .git/objects/pack/pack-x.pack; echo $id >.git/HEAD" \
+		"rm -rf .git"; do
+		in_session sh -c "$case" || true
+		run timeout 20 "$WSISO" --root "$ROOT" diff "$ID" --committed -f patch
+		[ "$status" -eq 1 ] || { echo "$case: $output"; return 1; }
+		[[ "$output" != *SECRET* ]]
+		run timeout 20 "$WSISO" --root "$ROOT" diff "$ID" --json
+		[ "$status" -eq 0 ] || { echo "$case: $output"; return 1; }
+	done
+}
+
 @test "it needs no bwrap and no good spec, and works on a live and a blocked session" {
 	new_session
 	in_session sh -c 'echo x >new'
