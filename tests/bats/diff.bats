@@ -265,12 +265,12 @@ plain() {
 }
 
 @test "a git folder that was tampered with leads nowhere outside, and stops nothing" {
-	local case
+	local case id
 	new_repo "$T/secret"
 	echo SECRET >"$T/secret/only"
 	hgit -C "$T/secret" add -A
 	hgit -C "$T/secret" commit -qm secret
-	local id=$(hgit -C "$T/secret" rev-parse HEAD)
+	id=$(hgit -C "$T/secret" rev-parse HEAD)
 	new_session
 	for case in \
 		"echo $T/secret/.git/objects >.git/objects/info/alternates; echo $id >.git/HEAD" \
