@@ -13,6 +13,7 @@
 #include "core/exec.h"
 #include "core/exec_plan.h"
 #include "core/gate.h"
+#include "core/profile.h"
 #include "core/relay.h"
 #include "core/sandbox.h"
 #include "core/user.h"
@@ -55,6 +56,12 @@ static int make_plan(const struct ws_session *s, struct talk *t, struct ws_err *
 {
 	WS_AUTO(ws_strv) struct ws_strv none = WS_STRV_INIT;
 	struct ws_exec_opts opts = WS_EXEC_OPTS_INIT;
+	const struct ws_exec_source source = {
+		.session = s,
+		.spec = &s->spec,
+		.row = ws_profile_find(WS_PROFILE_DEFAULT),
+		.user = &t->user,
+	};
 
 	if (ws_gate(&s->spec, err) < 0)
 		return -1;
@@ -70,7 +77,7 @@ static int make_plan(const struct ws_session *s, struct talk *t, struct ws_err *
 	opts.argv = t->in->argv;
 	opts.env = none;
 	opts.kill_after_ms = 0;
-	if (ws_exec_plan(s, &t->user, &opts, &t->plan, err) < 0)
+	if (ws_exec_plan(&source, &opts, &t->plan, err) < 0)
 		return -1;
 	/* an empty tmpfs of its own would only hide that there is nothing kept */
 	t->plan.flags &= ~(uint32_t)(WS_PLAN_PRIVATE_HOME | WS_PLAN_PRIVATE_TMP);
