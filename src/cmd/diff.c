@@ -202,7 +202,8 @@ static int open_session(const struct ws_global *global, const char *id, struct d
 			struct ws_err *err)
 {
 	if (ws_root_open(global->root, true, &d->root, err) < 0 ||
-	    ws_session_open_record(&d->root, id, &d->session, err) < 0)
+	    ws_session_open_record(&d->root, id, &d->session, err) < 0 ||
+	    ws_session_check_workspace(&d->session, err) < 0)
 		return -1;
 	ws_session_touch(&d->session);
 	d->commits = ws_alloc((d->session.nrepos + 1) * sizeof(*d->commits));

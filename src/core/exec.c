@@ -128,12 +128,7 @@ static int open_session(struct exec *x, struct ws_err *err)
 
 	if (ws_session_open(x->root, x->opts->id, s, err) < 0)
 		return -1;
-	if (ws_session_is_run(s)) {
-		ws_fail(err, WS_USAGE, "'%s' is no session but a sandbox for one command",
-			s->id);
-		return ws_hint(err, "wsiso run --id %s starts one with its HOME", s->id);
-	}
-	if (ws_gate(&s->spec, err) < 0)
+	if (ws_session_check_workspace(s, err) < 0 || ws_gate(&s->spec, err) < 0)
 		return -1;
 	if (strcmp(s->status, "blocked") == 0) {
 		ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,

@@ -63,7 +63,7 @@ static int make_plan(const struct ws_session *s, struct talk *t, struct ws_err *
 		.user = &t->user,
 	};
 
-	if (ws_gate(&s->spec, err) < 0)
+	if (ws_session_check_workspace(s, err) < 0 || ws_gate(&s->spec, err) < 0)
 		return -1;
 	if (strcmp(s->status, "blocked") == 0) {
 		ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,

@@ -253,6 +253,14 @@ bool ws_session_is_run(const struct ws_session *s)
 	return s->kind && strcmp(s->kind, "run") == 0;
 }
 
+int ws_session_check_workspace(const struct ws_session *s, struct ws_err *err)
+{
+	if (!ws_session_is_run(s))
+		return 0;
+	ws_fail(err, WS_USAGE, "'%s' is no session but a sandbox for one command", s->id);
+	return ws_hint(err, "wsiso run --id %s starts one with its HOME", s->id);
+}
+
 int ws_session_save(const struct ws_session *s, struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;

@@ -72,6 +72,8 @@ void ws_session_release(struct ws_session *s);
 int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int *ret_lock,
 		    struct ws_err *err);
 bool ws_session_is_run(const struct ws_session *s);
+/* usage error if it is a run: that has none, and takes no second command. */
+int ws_session_check_workspace(const struct ws_session *s, struct ws_err *err);
 /* Writes state.json (and only that), synced. The commit point of create. */
 int ws_session_save(const struct ws_session *s, struct ws_err *err);
 /* Records use: a time stamp on a file that only wsiso can write. */

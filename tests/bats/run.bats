@@ -465,6 +465,8 @@ for i in range(300):
 	[ "$status" -eq 125 ]
 	[[ "$stderr" == *"'server' is no session"*"hint: wsiso run --id server"* ]]
 	refute ws update server --network share
+	[ "$(kind_of diff server)" = usage ]
+	[ "$(kind_of ls server:/tmp)" = usage ]
 	mkdir -p "$ROOT/sessions/bare"
 	spec "$ROOT/sessions/bare/config.json" "$SPEC_OPEN"
 	refuses "is there, but is no run's" --id bare
