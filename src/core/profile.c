@@ -108,7 +108,7 @@ static void at_most(uint64_t *limit, uint64_t most)
 		*limit = most;
 }
 
-static void tighten(struct ws_spec_limits *l, const struct ws_spec_limits *most)
+void ws_profile_limit(struct ws_spec_limits *l, const struct ws_spec_limits *most)
 {
 	at_most(&l->memory_max, most->memory_max);
 	at_most(&l->pids_max, most->pids_max);
@@ -176,7 +176,7 @@ static int change(struct ws_spec *spec, const struct ws_profile *row, const char
 {
 	if (row->over && lay_text(spec, row->over, warnings, err) < 0)
 		return -1;
-	tighten(&spec->limits, &row->most);
+	ws_profile_limit(&spec->limits, &row->most);
 	if (ws_spec_floor_raise(spec, name, err) < 0)
 		return -1;
 	if (own && lay(spec, own, warnings, err) < 0)

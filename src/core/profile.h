@@ -38,6 +38,8 @@ struct ws_profile {
 	bool toolchains;     /* sees those of the host that lie beside /usr */
 };
 
+/* No limit of L is above MOST's; one that is not set there (0) says nothing. */
+void ws_profile_limit(struct ws_spec_limits *l, const struct ws_spec_limits *most);
 /* The row of NAME; that of `tool` for one that only the spec knows. */
 const struct ws_profile *ws_profile_find(const char *name);
 /*

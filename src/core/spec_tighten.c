@@ -82,7 +82,7 @@ static bool more_holds(const struct ws_spec_field *f, const void *bound, const v
 	return has_all(bound, at);
 }
 
-/* Binds are compared where the whole spec is at hand: their row's offset is the array's. */
+/* Binds need the whole spec, for their number; their row's offset is the array's. */
 static const struct ws_spec *spec_of(const struct ws_spec_field *f, const void *at)
 {
 	return (const void *)((const char *)at - f->at);
@@ -201,7 +201,7 @@ static void part_release(struct part *p)
 
 #define AUTO_PART __attribute__((cleanup(part_release))) struct part
 
-/* DOC has the form of a spec, and is good: the decoder has seen it. NULL: says nothing. */
+/* DOC is a good spec: the decoder has seen it. NULL: says nothing. */
 static int part_make(const struct ws_json *doc, struct part *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv warnings = WS_STRV_INIT;
@@ -324,8 +324,29 @@ static int parse(const char *text, struct ws_json **ret, struct ws_err *err)
 	return text ? ws_json_parse("spec", text, strlen(text), ret, err) : 0;
 }
 
-/* Each profile of SPEC, by what it says, against the bound's of that name, then BOUND. */
-static int check_profiles(struct part *bound, const struct ws_spec *spec,
+/*
+ * Each profile of SPEC, by what it says. FLOOR: both BOUND and its profile of that name
+ * bind it; else BOUND does where its profile is silent.
+ */
+static int check_profile(struct part *bound, bool floor, const struct ws_json *theirs,
+			 const struct ws_json *profile, const char *prefix,
+			 struct ws_err *err)
+{
+	WS_AUTO_FREE char *place = ws_format("%sprofiles.%s.", prefix, profile->key);
+	AUTO_PART part = PART_INIT;
+	AUTO_PART named = PART_INIT;
+	const struct bound first = { { &named, floor ? NULL : bound } };
+	const struct bound second = { { bound } };
+
+	if (part_make(profile, &part, err) < 0 ||
+	    part_make(theirs ? ws_json_get(theirs, profile->key) : NULL, &named, err) < 0)
+		return -1;
+	if (check(&first, &part, place, err) < 0)
+		return -1;
+	return floor ? check(&second, &part, place, err) : 0;
+}
+
+static int check_profiles(struct part *bound, bool floor, const struct ws_spec *spec,
 			  const char *prefix, struct ws_err *err)
 {
 	WS_AUTO_JSON struct ws_json *ours = NULL;
@@ -334,18 +355,9 @@ static int check_profiles(struct part *bound, const struct ws_spec *spec,
 	if (parse(spec->profiles, &ours, err) < 0 ||
 	    parse(bound->spec->profiles, &theirs, err) < 0)
 		return -1;
-	for (const struct ws_json *m = ours ? ours->child : NULL; m; m = m->next) {
-		WS_AUTO_FREE char *place = ws_format("%sprofiles.%s.", prefix, m->key);
-		AUTO_PART part = PART_INIT;
-		AUTO_PART named = PART_INIT;
-		const struct bound both = { { &named, bound } };
-
-		if (part_make(m, &part, err) < 0 ||
-		    part_make(theirs ? ws_json_get(theirs, m->key) : NULL, &named, err) <
-			    0 ||
-		    check(&both, &part, place, err) < 0)
+	for (const struct ws_json *m = ours ? ours->child : NULL; m; m = m->next)
+		if (check_profile(bound, floor, theirs, m, prefix, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -358,7 +370,7 @@ int ws_spec_tightens(const struct ws_spec *bound, const struct ws_spec *spec,
 
 	return check(&b, &whole, prefix, err) < 0
 		       ? -1
-		       : check_profiles(&all, spec, prefix, err);
+		       : check_profiles(&all, false, spec, prefix, err);
 }
 
 int ws_spec_floor_check(const struct ws_spec *spec, struct ws_err *err)
@@ -373,7 +385,7 @@ int ws_spec_floor_check(const struct ws_spec *spec, struct ws_err *err)
 	if (parse(spec->floor, &doc, err) < 0 || part_make(doc, &floor, err) < 0)
 		return -1;
 	if (check(&bound, &whole, "", err) == 0 &&
-	    check_profiles(&floor, spec, "", err) == 0)
+	    check_profiles(&floor, true, spec, "", err) == 0)
 		return 0;
 	return ws_fail_within(err, "the floor of wsiso.json");
 }
@@ -384,7 +396,7 @@ static int raise_by(struct ws_spec *spec, const char *profile, bool adds_only,
 	WS_AUTO_JSON struct ws_json *doc = NULL;
 	AUTO_PART floor = PART_INIT;
 	AUTO_PART named = PART_INIT;
-	const struct bound bound = { { &named, &floor } };
+	const struct bound both[] = { { { &floor } }, { { &named } } };
 	const struct ws_json *profiles, *said;
 
 	if (!spec->floor)
@@ -395,7 +407,8 @@ static int raise_by(struct ws_spec *spec, const char *profile, bool adds_only,
 	said = profiles ? ws_json_get(profiles, profile) : NULL;
 	if (part_make(doc, &floor, err) < 0 || part_make(said, &named, err) < 0)
 		return -1;
-	raise_to(&bound, adds_only, spec);
+	for (size_t i = 0; i < WS_ARRAY_SIZE(both); i++)
+		raise_to(&both[i], adds_only, spec);
 	return 0;
 }
 

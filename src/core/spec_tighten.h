@@ -10,8 +10,9 @@
  * under its parent's, a command's flags and profile under its session's. Which of two
  * values protects more is a column of the table of fields. Pure.
  *
- * Specs are compared as they are after ws_spec_finish. A profile is bound by what the
- * bound's profile of that name says, and where that is silent by the bound itself.
+ * Specs are compared as they are after ws_spec_finish. A child's profile is bound by its
+ * parent's of that name, and where that is silent by the parent's spec; under a floor it
+ * is bound by both.
  */
 
 /*
