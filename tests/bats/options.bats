@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016 # for the shell inside to expand
-# shellcheck disable=SC2154 # bats sets stderr
+# shellcheck disable=SC2030,SC2031 # a test is a subshell
 #
 # Every option of "sandbox" but the filter: on when it is on, off when it is off.
 load helpers
