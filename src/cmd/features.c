@@ -19,7 +19,7 @@ static const struct {
 	{ "plain_tree", true },
 	{ "host_readonly", false },
 	{ "seccomp", true },
-	{ "cgroup", false },
+	{ "cgroup", true },
 	{ "profiles", true },
 	{ "run", true },
 	{ "fork", false },

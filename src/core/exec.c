@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/background.h"
+#include "core/cgroup.h"
 #include "core/enter.h"
 #include "core/exec_caller.h"
 #include "core/exec_note.h"
@@ -51,6 +52,7 @@ struct exec {
 	struct ws_receipt receipt;
 	struct ws_exec_note note;
 	struct ws_exec_caller caller;
+	uint64_t oom_kills; /* in the session's cgroup, before this command */
 	int signals;
 	bool handed_over; /* to a process in the background */
 };
@@ -91,12 +93,19 @@ void ws_exec_refuse(const struct ws_exec_opts *opts, const struct ws_err *err)
 	ws_status_failed(&status, NULL, 125, err);
 }
 
+/* Who is killed for want of memory may be a child whose status the command passes on. */
+static bool is_oom(const struct exec *x, const struct ws_outcome *o)
+{
+	return o->status == 128 + SIGKILL &&
+	       ws_cgroup_oom_kills(x->sandbox.cgroup) > x->oom_kills;
+}
+
 static void note_end(void *arg, const struct ws_outcome *o)
 {
 	struct exec *x = arg;
 
 	ws_session_touch(&x->session);
-	ws_exec_note_ended(&x->note, o);
+	ws_exec_note_ended(&x->note, o, is_oom(x, o) ? "oom" : NULL);
 }
 
 /* ---- before ---- */
@@ -237,6 +246,7 @@ static int enter(struct exec *x, struct ws_err *err)
 			return -1;
 		if (rc == 0)
 			continue;
+		x->oom_kills = ws_cgroup_oom_kills(x->sandbox.cgroup);
 		x->signals = ws_supervise_signals(x->opts->tty, &mask);
 		if (x->signals < 0)
 			return ws_fail_errno(err, "make a signal descriptor");

@@ -70,15 +70,19 @@ void ws_exec_note_running(struct ws_exec_note *n, pid_t shepherd, pid_t command)
 	save(n);
 }
 
-void ws_exec_note_ended(struct ws_exec_note *n, const struct ws_outcome *o)
+static const char *cause_of(const struct ws_outcome *o)
 {
-	const char *cause = o->lost	   ? "sandbox-lost"
-			    : o->timed_out ? "timeout"
-			    : o->signal	   ? "signal"
-					   : "";
+	return o->lost	      ? "sandbox-lost"
+	       : o->timed_out ? "timeout"
+	       : o->signal    ? "signal"
+			      : "";
+}
 
+void ws_exec_note_ended(struct ws_exec_note *n, const struct ws_outcome *o,
+			const char *cause)
+{
 	n->record.ended = ws_clock_wall_ns();
-	set_state(&n->record, "exited", o->status, cause);
+	set_state(&n->record, "exited", o->status, cause ? cause : cause_of(o));
 	save(n);
 }
 

@@ -24,7 +24,9 @@ void ws_exec_note_release(struct ws_exec_note *n);
 int ws_exec_note_begin(struct ws_exec_note *n, const struct ws_session *s,
 		       const struct ws_exec_opts *opts, struct ws_err *err);
 void ws_exec_note_running(struct ws_exec_note *n, pid_t shepherd, pid_t command);
-void ws_exec_note_ended(struct ws_exec_note *n, const struct ws_outcome *o);
+/* CAUSE: NULL: what O says. */
+void ws_exec_note_ended(struct ws_exec_note *n, const struct ws_outcome *o,
+			const char *cause);
 void ws_exec_note_failed(struct ws_exec_note *n, int status, const struct ws_err *err);
 
 #endif

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "core/cgroup.h"
 #include "init/protocol.h"
 
 #define JOIN_TIMEOUT_MS 30000
@@ -27,7 +28,7 @@
 #define ENV_END 51
 
 /* How the joining process says what became of it. */
-enum join_step { JOINED, PREPARE, FIND, SETNS, CAPABILITIES, FORK, EXEC };
+enum join_step { JOINED, CGROUP, PREPARE, FIND, SETNS, CAPABILITIES, FORK, EXEC };
 
 static const char *const step_names[] = {
 	[PREPARE] = "prepare for the sandbox",	   [FIND] = "find the sandbox's init",
@@ -45,7 +46,8 @@ struct report {
 
 struct joiner {
 	int control, report, pidfd, use;
-	int exe; /* what the sandbox's init runs */
+	int exe;    /* what the sandbox's init runs */
+	int cgroup; /* the cgroup.procs of the session's own, or -1 */
 };
 
 /* While its owner is root, because we are not dumpable, it cannot be opened. */
@@ -183,6 +185,8 @@ static _Noreturn void join(const struct ws_sandbox *sb, struct joiner *j)
 	static const char *const env[] = { NULL };
 	long pid;
 
+	if (j->cgroup >= 0 && write(j->cgroup, "0", 1) != 1)
+		tell(j, CGROUP, errno, 0);
 	if (prepare(j) < 0)
 		tell(j, PREPARE, errno, 0);
 	if (find_init(sb, j) < 0)
@@ -265,6 +269,8 @@ static bool means_ending(const struct report *r)
 static int fail(const struct report *r, struct ws_err *err)
 {
 	errno = r->error;
+	if (r->step == CGROUP)
+		return ws_cgroup_closed(err);
 	ws_fail_errno(err, "%s", step_names[r->step]);
 	if (means_ending(r)) {
 		err->kind = WS_SANDBOX_LOST;
@@ -280,13 +286,17 @@ int ws_join(const struct ws_sandbox *sb, int control, pid_t *ret_pid, struct ws_
 	WS_AUTO_CLOSE int in = -1;
 	WS_AUTO_CLOSE int out = -1;
 	struct report report = { .step = PREPARE, .error = ECHILD };
+	WS_AUTO_CLOSE int cgroup = -1;
 	struct joiner j = { .control = control, .pidfd = sb->pidfd, .use = sb->use };
 	pid_t joiner;
 	int rc;
 
 	if (ws_pipe(&in, &out) < 0)
 		return ws_fail_errno(err, "make a pipe");
+	if (sb->cgroup && ws_cgroup_open(sb->cgroup, &cgroup, err) < 0)
+		return -1;
 	j.report = out;
+	j.cgroup = cgroup;
 	joiner = fork_joiner(sb, &j);
 	if (joiner < 0)
 		return ws_fail_errno(err, "fork");

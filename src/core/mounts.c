@@ -16,9 +16,33 @@
 #include "base/text.h"
 
 #define MOUNTINFO_MAX (16u << 20)
+#define TMPFS_BYTES_PER_INODE 4096 /* as for the tmpfs of a command: init/confine.c */
+#define TMPFS_INODES_MIN 1024
+
+/*
+ * bwrap sets a size, which counts no inodes: by default they may take as many as half of
+ * the memory has pages.
+ */
+static int bound_inodes(const struct ws_mount *m)
+{
+	uint64_t inodes = m->size / TMPFS_BYTES_PER_INODE;
+	char text[24];
+	int fs = fspick(AT_FDCWD, m->target, FSPICK_CLOEXEC | FSPICK_SYMLINK_NOFOLLOW);
+	int rc;
+
+	if (fs < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%ju",
+		 (uintmax_t)(inodes > TMPFS_INODES_MIN ? inodes : TMPFS_INODES_MIN));
+	rc = fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", text, 0) < 0
+		     ? -1
+		     : fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
+	close(fs);
+	return rc;
+}
 
 /* In a child of its own: it joins INIT's mount namespace for good. */
-static int cut_inside(pid_t init)
+static int cut_inside(pid_t init, const struct ws_plan *plan)
 {
 	char path[64];
 	int mnt, owner;
@@ -32,16 +56,20 @@ static int cut_inside(pid_t init)
 		return errno;
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return errno;
+	for (size_t i = 0; i < plan->nmounts; i++)
+		if (plan->mounts[i].kind == WS_MOUNT_TMPFS &&
+		    bound_inodes(&plan->mounts[i]) < 0)
+			return errno;
 	return 0;
 }
 
-int ws_mounts_cut(pid_t init, struct ws_err *err)
+int ws_mounts_cut(pid_t init, const struct ws_plan *plan, struct ws_err *err)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (pid == 0)
-		_exit(cut_inside(init));
+		_exit(cut_inside(init, plan));
 	if (pid < 0 || ws_wait(pid, &status) < 0)
 		return ws_fail_errno(err, "cut the sandbox's mounts off the host's");
 	if (status == 0)

@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "core/bwrap.h"
+#include "core/cgroup.h"
 #include "core/landlock.h"
 #include "core/seccomp.h"
 
@@ -195,18 +196,30 @@ static void probe_landlock(const struct ws_probe_host *host, struct ws_check_ite
 			abi > 0 ? "an older Landlock" : "no Landlock");
 }
 
+/* What a session's own cgroup needs here; only who asks for limits needs one. */
 static void probe_cgroup(const struct ws_probe_host *host, struct ws_check_item *item)
 {
-	char type[32];
-	WS_AUTO_CLOSE int fd = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	static const struct ws_spec_limits all = { .memory_max = 1,
+						   .pids_max = 1,
+						   .cpu_max = 1 };
+	bool asked = ws_cgroup_wanted(&host->spec->limits);
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_FREE char *base = NULL;
 
-	(void)host;
-	if (fd >= 0 && !strcmp(ws_fs_type(fd, type), "cgroup2"))
-		ws_probe_say(item, WS_CHECK_OK, NULL,
-			     "cgroup v2 (not used by this build)");
+	if (ws_cgroup_try(asked ? &host->spec->limits : &all, &base, &err) == 0)
+		ws_probe_say(
+			item, WS_CHECK_OK, NULL,
+			"memory, processes and CPU of a session can be limited, below '%s'",
+			base);
+	else if (asked)
+		ws_probe_say(item, WS_CHECK_FAILED, err.hint,
+			     "wsiso.json asks for them: %s", err.msg);
 	else
-		ws_probe_say(item, WS_CHECK_OK, NULL,
-			     "no cgroup v2 at /sys/fs/cgroup (not used by this build)");
+		ws_probe_say(
+			item, WS_CHECK_OK, err.hint,
+			"a session that asks for limits.memory_max, pids_max or cpu_max "
+			"is refused: %s",
+			err.msg);
 }
 
 /* Supplementary groups stay inside, and cannot be dropped without privileges. */

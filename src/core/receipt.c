@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/cgroup.h"
 #include "core/filter.h"
 #include "core/landlock.h"
 #include "core/profile.h"
@@ -250,6 +251,7 @@ void ws_receipt_print_facts(struct ws_jsonw *w, const struct ws_session *s,
 	ws_jsonw_str(w, "version", sb->bwrap_version);
 	ws_jsonw_end(w, '}');
 	ws_jsonw_str(w, "build", sb->build);
+	ws_cgroup_print(w, "limits", sb->cgroup);
 }
 
 void ws_receipt_sandbox(struct ws_jsonw *w, const char *key, const struct ws_session *s,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/run.h"
+#include "core/cgroup.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -216,6 +217,7 @@ void ws_run_end(const struct ws_root *root, const struct ws_session *s,
 	if (sb->owner >= 0) { /* else it is another's of that name */
 		ws_sandbox_kill(sb);
 		reap_monitor(sb);
+		ws_cgroup_remove(sb->cgroup);
 	}
 	if (!s->below || s->dir < 0)
 		return;

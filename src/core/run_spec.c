@@ -7,8 +7,10 @@
 
 #include "base/log.h"
 #include "core/binds.h"
+#include "core/cgroup.h"
 #include "core/gate.h"
 #include "core/spec_file.h"
+#include "core/spec_tighten.h"
 
 /* Where hosts have toolchains that are not in /usr. */
 static const char *const toolchains[] = { "/opt", "/nix" };
@@ -50,10 +52,26 @@ static int check_spec(const struct ws_spec *spec, struct ws_err *err)
 static int apply_profile(struct ws_spec *spec, const char *profile, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv warnings = WS_STRV_INIT;
-	int rc = ws_profile_apply(spec, profile, WS_PROFILE_RUN, &warnings, err);
+	int rc = ws_spec_floor_check(spec, err);
 
+	if (rc == 0)
+		rc = ws_profile_apply(spec, profile, WS_PROFILE_RUN, &warnings, err);
 	log_all(&warnings);
 	return rc;
+}
+
+/* Nobody has asked for these: they hold where they can be set. */
+static void limit_whole(struct ws_spec *spec, const struct ws_profile *row)
+{
+	WS_AUTO_FREE char *base = NULL;
+	struct ws_err why = WS_ERR_INIT;
+
+	if (!ws_cgroup_wanted(&row->most_delegated))
+		return;
+	if (ws_cgroup_try(&row->most_delegated, &base, &why) == 0)
+		ws_profile_limit(&spec->limits, &row->most_delegated);
+	else
+		ws_debug("profile '%s': %s", row->name, why.msg);
 }
 
 /* A flag may tighten only. */
@@ -227,6 +245,7 @@ int ws_run_spec(const struct ws_root *root, const struct ws_run_opts *opts,
 	spec.profiles = ws_strdup("{}");
 	spec.persistent_home = spec.persistent_home && opts->id && !row->fresh_home;
 	spec.session_tmp = false;
+	limit_whole(&spec, row);
 	if (ws_gate(&spec, err) < 0 || ws_binds_check(root, &spec, err) < 0)
 		return -1;
 	if (row->toolchains)

@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/cgroup.h"
 #include "core/drift.h"
 #include "core/idle.h"
 #include "core/sandbox_record.h"
@@ -161,6 +162,16 @@ static int check_fresh(const struct ws_root *root, const struct ws_session *s,
 	return ws_hint(err, "try again");
 }
 
+/* The cgroup of a sandbox that is gone. A record of an earlier boot names nothing. */
+static void clear_up(const struct ws_session *s)
+{
+	WS_AUTO(ws_sandbox) struct ws_sandbox sb = WS_SANDBOX_INIT;
+	struct ws_err err = WS_ERR_INIT;
+
+	if (ws_sandbox_record_load(s, &sb, &err) > 0 && sb.cgroup)
+		ws_cgroup_remove(sb.cgroup);
+}
+
 /*
  * One look, under the mutex: 1 joined or started; 0 the old one is dying, look
  * again; -1. A second sandbox needs the lease exclusively and the old init's death.
@@ -185,6 +196,7 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 	if (ws_lock_try(use, !live) < 0)
 		return 0;
 	if (!live) {
+		clear_up(s);
 		if (check_fresh(root, s, err) < 0 || ws_drift_check(root, s, err) < 0 ||
 		    ws_sandbox_start(root, s, use, sb, err) < 0)
 			return -1;
@@ -240,6 +252,7 @@ void ws_sandbox_kill(const struct ws_sandbox *sb)
 	if (sb->pidfd < 0)
 		return;
 	ws_pidfd_signal(sb->pidfd, SIGKILL);
+	ws_cgroup_kill(sb->cgroup); /* also who is on his way in */
 	ws_pidfd_gone(sb->pidfd, DEATH_TIMEOUT_MS);
 }
 
@@ -261,12 +274,16 @@ int ws_sandbox_end(const struct ws_session *s, uint64_t grace_ms, struct ws_err 
 	WS_AUTO(ws_sandbox) struct ws_sandbox sb = WS_SANDBOX_INIT;
 	int live = ws_sandbox_peek(s, &sb, err);
 
-	if (live <= 0)
-		return live;
-	ask_to_end(&sb, grace_ms);
-	ws_sandbox_kill(&sb);
-	if (ws_pidfd_gone(sb.pidfd, 0))
+	if (live < 0)
+		return -1;
+	if (live > 0) {
+		ask_to_end(&sb, grace_ms);
+		ws_sandbox_kill(&sb);
+	}
+	if (live == 0 || ws_pidfd_gone(sb.pidfd, 0)) {
+		clear_up(s);
 		return 0;
+	}
 	return ws_fail(err, WS_TIMEOUT,
 		       "the sandbox of session '%s' does not die (process %d)", s->id,
 		       (int)sb.init.pid);

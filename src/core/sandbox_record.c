@@ -21,6 +21,7 @@ static const struct ws_json_field sandbox_fields[] = {
 	WS_FIELD(ws_sandbox, bwrap, STRING, false),
 	WS_FIELD(ws_sandbox, bwrap_version, STRING, false),
 	WS_FIELD(ws_sandbox, build, STRING, false),
+	WS_FIELD(ws_sandbox, cgroup, STRING, false),
 	{ 0 },
 };
 
@@ -35,6 +36,7 @@ void ws_sandbox_release(struct ws_sandbox *sb)
 	ws_freep(&sb->bwrap);
 	ws_freep(&sb->bwrap_version);
 	ws_freep(&sb->build);
+	ws_freep(&sb->cgroup);
 }
 
 static int decode(const struct ws_json *doc, struct ws_sandbox *sb, struct ws_err *err)

@@ -26,6 +26,7 @@ struct ws_sandbox {
 	char *label;	  /* LSM label of init, or "" */
 	char *filter;	  /* digest of the system call filters of init, or "" */
 	char *bwrap, *bwrap_version, *build;
+	char *cgroup; /* the folder of the session's own; NULL: that of its starter */
 };
 
 #define WS_SANDBOX_INIT ((struct ws_sandbox){ .pidfd = -1, .use = -1, .owner = -1 })

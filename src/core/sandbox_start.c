@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "core/binds.h"
 #include "core/bwrap.h"
+#include "core/cgroup.h"
 #include "core/enter.h"
 #include "core/host.h"
 #include "core/mounts.h"
@@ -50,12 +51,13 @@ struct start {
 	int lock_inside; /* the mutex by a description of init's own */
 	int errors;	 /* what bwrap says: shown, never parsed */
 	pid_t monitor;
+	struct ws_cgroup cgroup;
 };
 
 #define START_INIT                                                                     \
 	{                                                                              \
 		.args_fd = -1, .control = -1, .control_inside = -1, .lock_inside = -1, \
-		.errors = -1, .monitor = -1                                            \
+		.errors = -1, .monitor = -1, .cgroup = WS_CGROUP_INIT                  \
 	}
 
 static void start_release(struct start *st)
@@ -76,6 +78,7 @@ static void start_release(struct start *st)
 	ws_plan_release(&st->plan);
 	ws_binds_release(&st->binds);
 	ws_host_release(&st->host);
+	ws_cgroup_release(&st->cgroup);
 }
 
 static int make_plan(const struct ws_root *root, const struct ws_session *s,
@@ -309,6 +312,7 @@ static int fill_record(const struct ws_session *s, const struct start *st, pid_t
 	sb->bwrap = ws_strdup(st->bwrap.path);
 	sb->bwrap_version = ws_strdup(st->bwrap.version);
 	sb->build = ws_strdup(PACKAGE_VERSION);
+	sb->cgroup = ws_strdup(st->cgroup.path);
 	sb->filter = ws_seccomp_digest(st->filters);
 	read_label(init, &sb->label);
 	return 0;
@@ -340,16 +344,35 @@ static int commit(const struct ws_session *s, struct start *st, int use,
 	return 0;
 }
 
+/* Born in its cgroup, if it has one. What it may use is set before it gets its GO. */
+static int spawn_within(const struct ws_session *s, struct start *st, int use,
+			struct ws_err *err)
+{
+	struct ws_err other = WS_ERR_INIT;
+	int rc;
+
+	if (!ws_cgroup_wanted(&s->spec.limits))
+		return spawn_bwrap(st, use, err);
+	if (ws_cgroup_make(&s->spec.limits, s->id, &st->cgroup, err) < 0)
+		return -1;
+	rc = spawn_bwrap(st, use, err);
+	if (ws_cgroup_leave(&st->cgroup, rc < 0 ? &other : err) < 0)
+		return -1;
+	return rc;
+}
+
 static int bring_up(const struct ws_session *s, struct start *st, int use,
 		    struct ws_sandbox *sb, struct ws_err *err)
 {
 	pid_t init = -1;
 
-	if (leave_keyring(err) < 0 || spawn_bwrap(st, use, err) < 0)
+	if (leave_keyring(err) < 0 || spawn_within(s, st, use, err) < 0)
 		return -1;
 	if (wait_ready(st, &init, err) < 0)
 		return explain(st, err);
-	if (ws_mounts_cut(init, err) < 0 ||
+	if (st->cgroup.path && ws_cgroup_limit(st->cgroup.path, &s->spec.limits, err) < 0)
+		return -1;
+	if (ws_mounts_cut(init, &st->plan, err) < 0 ||
 	    ws_mounts_verify(init, &st->plan.writable, err) < 0 ||
 	    fill_record(s, st, init, sb, err) < 0)
 		return -1;
@@ -367,8 +390,11 @@ int ws_sandbox_start(const struct ws_root *root, const struct ws_session *s, int
 		return -1;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	rc = bring_up(s, &st, use, &sb, err);
-	if (rc < 0)
+	if (rc < 0) {
 		kill_children();
+		ws_cgroup_kill(st.cgroup.path);
+		ws_cgroup_remove(st.cgroup.path);
+	}
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
 	if (rc < 0)
 		return -1;

@@ -389,10 +389,6 @@ static void test_not_built(void)
 	CHECK(not_built("{\"snapshots\": {\"cleanup_interval\": 0}}",
 			"cleanup_interval"));
 	CHECK(not_built("{\"workspace_ttl\": 1}", "'workspace_ttl'"));
-	CHECK(not_built("{\"limits\": {\"memory_max\": 1048576}}",
-			"'limits.memory_max'"));
-	CHECK(not_built("{\"limits\": {\"pids_max\": 9}}", "'limits.pids_max'"));
-	CHECK(not_built("{\"limits\": {\"cpu_max\": 0.5}}", "'limits.cpu_max' 0.5"));
 	CHECK(not_built("{\"integration\": {\"resolver\": [\"/bin/r\"]}}", "resolver"));
 	CHECK(built("{\"repos\": [{\"path\": \"/a\"}, {\"path\": \"svn://h/b\","
 		    " \"vcs\": \"svn\"}, {\"path\": \"/c\", \"vcs\": \"none\"}]}"));
