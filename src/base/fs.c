@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -199,6 +200,41 @@ int ws_mkdirs(int dir, const char *path, mode_t mode)
 			return -1;
 	}
 	return 0;
+}
+
+int ws_dir_list(int dir, const char *name, struct ws_strv *ret, struct ws_err *err)
+{
+	int fd = ws_open_dir(dir, name);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (!d) {
+		ws_closep(&fd);
+		return errno == ENOENT ? 0 : ws_fail_errno(err, "read '%s'", name);
+	}
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			ws_strv_push(ret, e->d_name);
+	closedir(d);
+	return 0;
+}
+
+bool ws_dir_is_empty(int dir, const char *name, int depth)
+{
+	int fd = ws_open_dir(dir, name);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	bool empty = true;
+
+	if (!d) {
+		ws_closep(&fd);
+		return errno == ENOENT;
+	}
+	while (empty && (e = readdir(d)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+			(depth > 0 && ws_dir_is_empty(dirfd(d), e->d_name, depth - 1));
+	closedir(d);
+	return empty;
 }
 
 int ws_fs_free(int fd, uint64_t *ret)

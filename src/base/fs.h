@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/strv.h"
 
 /*
  * Files relative to a trusted directory descriptor. Wrappers of one call return -1
@@ -41,6 +42,13 @@ int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sy
 int ws_mkdir(int dir, const char *name, mode_t mode);
 /* mkdir -p below DIR, mode for each new one; no symlinks on the way. */
 int ws_mkdirs(int dir, const char *path, mode_t mode);
+/* Adds the names of all entries of the folder DIR/NAME; one that is absent has none. */
+int ws_dir_list(int dir, const char *name, struct ws_strv *ret, struct ws_err *err);
+/*
+ * Has DIR/NAME, a folder, nothing in it but empty folders, one in the other up to DEPTH
+ * of them, or is there none? False if it cannot be read.
+ */
+bool ws_dir_is_empty(int dir, const char *name, int depth);
 /* Size of free space (for this user) in bytes on the filesystem of FD. */
 int ws_fs_free(int fd, uint64_t *ret);
 /* "ext4", "overlay", "nfs", or "0x..." for FD; a static string or BUF of 32. */

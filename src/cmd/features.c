@@ -27,7 +27,7 @@ static const struct {
 	{ "merge", false },
 	{ "export", false },
 	{ "files", true },
-	{ "gc", false },
+	{ "gc", true },
 	/* clang-format on */
 };
 

@@ -48,7 +48,7 @@ static void add_session(struct list *l, const struct ws_root *root, const char *
 	WS_AUTO(ws_view) struct ws_view view = { .sandbox = WS_SANDBOX_INIT };
 	struct ws_err err = WS_ERR_INIT;
 
-	if (ws_session_open(root, id, &s, &err) < 0 ||
+	if (ws_session_open_any(root, id, &s, &err) < 0 ||
 	    ws_view_make(&s, &view, &err) < 0) {
 		if (err.kind != WS_SESSION_MISSING) /* deleted meanwhile */
 			ws_warn("%s", err.msg);
@@ -111,7 +111,7 @@ static int list_run(const struct ws_cmd *cmd, const struct ws_global *global, in
 	if (ws_cmd_format(format, &json, err) < 0)
 		return -1;
 	if (ws_root_open(global->root, true, &root, err) < 0 ||
-	    ws_session_list(&root, &ids, err) < 0)
+	    ws_session_list(&root, true, &ids, err) < 0)
 		return -1;
 	if (quiet)
 		return print_ids(&ids, err);

@@ -25,7 +25,7 @@ static int state_run(const struct ws_cmd *cmd, const struct ws_global *global, i
 		return rc < 0 ? -1 : 0;
 	if (ws_cmd_count(cmd, &args, 1, 1, err) < 0 ||
 	    ws_root_open(global->root, true, &root, err) < 0 ||
-	    ws_session_open(&root, args.v[0], &s, err) < 0 ||
+	    ws_session_open_any(&root, args.v[0], &s, err) < 0 ||
 	    ws_view_make(&s, &view, err) < 0)
 		return -1;
 	ws_jsonw_init(&w, &out, true);

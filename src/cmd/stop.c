@@ -61,7 +61,7 @@ static int stop_run(const struct ws_cmd *cmd, const struct ws_global *global, in
 	if (!all && ws_cmd_count(cmd, &args, 1, SIZE_MAX, err) < 0)
 		return -1;
 	if (ws_root_open(global->root, true, &root, err) < 0 ||
-	    (all && ws_session_list(&root, &args, err) < 0))
+	    (all && ws_session_list(&root, false, &args, err) < 0))
 		return -1;
 	return stop_each(&root, &args, grace_ms, err);
 }

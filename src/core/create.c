@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/create.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,8 +55,13 @@ static int check_new(const struct making *m, struct ws_err *err)
 	WS_AUTO(ws_session) struct ws_session old = WS_SESSION_INIT;
 	bool blocked;
 
-	if (faccessat(m->root->fd, state, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (faccessat(m->root->fd, state, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (ws_session_open_record(m->root, m->opts->id, &old, err) < 0 &&
+		    err->kind == WS_SESSION_EXPIRED)
+			return -1;
+		*err = WS_ERR_INIT;
 		return 0;
+	}
 	blocked = ws_session_open_record(m->root, m->opts->id, &old, err) == 0 &&
 		  !strcmp(old.status, "blocked");
 	if (blocked && m->opts->retry)
@@ -145,7 +149,7 @@ static int check(struct making *m, struct ws_err *err)
 	m->s.path = ws_format("%s/sessions/%s", m->root->path, m->opts->id);
 	if (check_new(m, err) < 0 || read_spec(m, err) < 0 || describe(m, err) < 0)
 		return -1;
-	ws_root_sweep(m->root);
+	ws_root_sweep(m->root, NULL);
 	if (check_space(m, err) < 0 || ws_binds_check(m->root, &m->s.spec, err) < 0 ||
 	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0)
 		return -1;
@@ -207,25 +211,6 @@ static int take_folder(struct making *m, struct ws_err *err)
 	return check_new(m, err);
 }
 
-/* Nothing but empty folders, one in the other up to DEPTH of them, counts as empty. */
-static bool is_empty_dir(int dir, const char *name, int depth)
-{
-	int fd = ws_open_dir(dir, name);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-	bool empty = true;
-
-	if (!d) {
-		ws_closep(&fd);
-		return errno == ENOENT;
-	}
-	while (empty && (e = readdir(d)))
-		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-			(depth > 0 && is_empty_dir(dirfd(d), e->d_name, depth - 1));
-	closedir(d);
-	return empty;
-}
-
 /*
  * What a create that was killed, or a blocked one, left. A folder with files in it was
  * no such: somebody's edits, whose record is lost, are not for us to remove.
@@ -239,7 +224,7 @@ static int clear_leftovers(struct making *m, struct ws_err *err)
 	if (m->fresh)
 		return 0;
 	for (size_t i = 0; i < WS_ARRAY_SIZE(kept); i++) {
-		if (is_empty_dir(m->s.dir, kept[i], !strcmp(kept[i], "upper")))
+		if (ws_dir_is_empty(m->s.dir, kept[i], !strcmp(kept[i], "upper")))
 			continue;
 		ws_fail(err, WS_STATE_CORRUPT,
 			"'%s' has no record of a session, but files in '%s'", m->s.path,
@@ -348,6 +333,7 @@ static int commit(struct making *m, const char *status, struct ws_err *err)
 	if (keep_spec(m, err) < 0)
 		return -1;
 	ws_session_touch(&m->s);
+	ws_session_sight(&m->s, 0, 0); /* so that gc needs no space for it */
 	return ws_session_save(&m->s, err);
 }
 

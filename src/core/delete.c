@@ -22,7 +22,7 @@ static bool is_there(const struct ws_root *root, const char *id)
 	       S_ISDIR(st.st_mode);
 }
 
-/* By its folder alone: the record is missing or cannot be read. */
+/* By its folder alone: the record is missing, cannot be read, or is a tombstone. */
 static int open_damaged(const struct ws_root *root, const char *id,
 			struct ws_session *ret, struct ws_err *err)
 {
@@ -40,6 +40,10 @@ static int open_any(const struct ws_root *root, const char *id, bool force,
 {
 	if (ws_session_open_record(root, id, ret, err) == 0)
 		return 0;
+	if (err->kind == WS_SESSION_EXPIRED) {
+		*err = WS_ERR_INIT;
+		return open_damaged(root, id, ret, err);
+	}
 	if (err->kind == WS_USAGE || err->kind == WS_STATE_VERSION || !is_there(root, id))
 		return -1;
 	if (force)
@@ -123,6 +127,9 @@ int ws_delete(const struct ws_root *root, const char *id, bool force, struct ws_
 			ws_snapshot_touch(root, s.repos[i].snapshot); /* used until now */
 	if (remove_all(root, id, err) < 0)
 		return -1;
+	for (size_t i = 0; i < s.nrepos; i++)
+		if (s.repos[i].snapshot)
+			ws_snapshot_touch(root, s.repos[i].snapshot);
 	ws_journal(root, "delete", id, force ? "forced" : NULL);
 	return 0;
 }

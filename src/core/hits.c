@@ -78,7 +78,7 @@ static void add_others(const struct ws_root *root, const struct ws_session *s,
 	WS_AUTO(ws_strv) struct ws_strv ids = WS_STRV_INIT;
 	struct ws_err ignored = WS_ERR_INIT;
 
-	if (ws_session_list(root, &ids, &ignored) < 0)
+	if (ws_session_list(root, false, &ids, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < ids.n; i++) {
 		WS_AUTO(ws_session) struct ws_session other = WS_SESSION_INIT;

@@ -135,6 +135,18 @@ bool ws_layer_is_private(const char *name, const char *id)
 	       strlen(name + len + 1) == 2 * RANDOM_BYTES;
 }
 
+char *ws_layer_owner(const char *name)
+{
+	size_t tail = 1 + 2 * RANDOM_BYTES, len = strlen(name);
+	const char *id = strchr(name, '-');
+	WS_AUTO_FREE char *ret = NULL;
+
+	if (!id || (size_t)(name + len - ++id) <= tail)
+		return NULL;
+	ret = ws_strndup(id, (size_t)(name + len - id) - tail);
+	return ws_layer_is_private(name, ret) ? ws_steal_ptr(&ret) : NULL;
+}
+
 int ws_layer_discard_private(const struct ws_root *root, const char *id,
 			     struct ws_err *err)
 {

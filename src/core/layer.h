@@ -43,6 +43,8 @@ int ws_layer_discard(const struct ws_root *root, const char *name, struct ws_err
 #define WS_LAYER_OWN "own"
 void ws_layer_private_name(const char *kind, const char *id, char ret[WS_LAYER_NAME_MAX]);
 bool ws_layer_is_private(const char *name, const char *id);
+/* Whose it is: a session's id, the caller's; NULL if NAME is no private layer's. */
+char *ws_layer_owner(const char *name);
 /* Removes all layers that are private to session ID. */
 int ws_layer_discard_private(const struct ws_root *root, const char *id,
 			     struct ws_err *err);

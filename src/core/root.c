@@ -135,11 +135,9 @@ static int lay_over(const struct ws_json *doc, const char *name,
 	return rc;
 }
 
-static int lay_over_root_file(const struct ws_root *root, struct ws_spec *spec,
-			      struct ws_err *err)
+int ws_root_file(const struct ws_root *root, struct ws_json **ret, struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
-	WS_AUTO_JSON struct ws_json *doc = NULL;
 
 	if (ws_read_file(root->fd, ROOT_FILE, WS_JSON_MAX_SIZE, &text) < 0) {
 		if (errno == ENOENT)
@@ -148,9 +146,17 @@ static int lay_over_root_file(const struct ws_root *root, struct ws_spec *spec,
 		err->kind = WS_SPEC_INVALID;
 		return -1;
 	}
-	if (ws_json_parse(ROOT_FILE, text.data, text.len, &doc, err) < 0)
+	return ws_json_parse(ROOT_FILE, text.data, text.len, ret, err);
+}
+
+static int lay_over_root_file(const struct ws_root *root, struct ws_spec *spec,
+			      struct ws_err *err)
+{
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (ws_root_file(root, &doc, err) < 0)
 		return -1;
-	return lay_over(doc, ROOT_FILE, WS_SPEC_ROOT_FILE, false, spec, err);
+	return doc ? lay_over(doc, ROOT_FILE, WS_SPEC_ROOT_FILE, false, spec, err) : 0;
 }
 
 static int lay_first(const char *text, struct ws_spec *spec, struct ws_err *err)
@@ -243,8 +249,8 @@ int ws_root_scratch(const struct ws_root *root, const char *prefix, char *name,
 	return ws_fail_errno(err, "make a folder below '%s/tmp'", root->path);
 }
 
-int ws_root_discard(const struct ws_root *root, int dir, const char *name,
-		    struct ws_err *err)
+static int discard(const struct ws_root *root, int dir, const char *name,
+		   uint64_t *ret_bytes, struct ws_err *err)
 {
 	WS_AUTO_CLOSE int trash = ws_root_dir(root, "trash", err);
 	char random[17];
@@ -259,7 +265,37 @@ int ws_root_discard(const struct ws_root *root, int dir, const char *name,
 			return 0;
 		return ws_fail_errno(err, "move '%s' into the trash", name);
 	}
-	return ws_tree_remove(trash, to, NULL, err);
+	return ws_tree_remove(trash, to, ret_bytes, err);
+}
+
+int ws_root_discard(const struct ws_root *root, int dir, const char *name,
+		    struct ws_err *err)
+{
+	return discard(root, dir, name, NULL, err);
+}
+
+int ws_root_discard_counted(const struct ws_root *root, int dir, const char *name,
+			    uint64_t *ret_bytes, struct ws_err *err)
+{
+	*ret_bytes = 0;
+	return discard(root, dir, name, ret_bytes, err);
+}
+
+/* One leftover; its lock, if it has one, is held. */
+static void sweep_one(const struct ws_root *root, const char *name,
+		      struct ws_root_swept *report)
+{
+	struct ws_err err = WS_ERR_INIT;
+	uint64_t bytes = 0;
+
+	if (report)
+		ws_strv_push(&report->names, name);
+	if (report && report->look_only)
+		return;
+	if (ws_tree_remove(root->fd, name, report ? &bytes : NULL, &err) < 0)
+		ws_warn("sweep '%s': %s", name, err.msg);
+	if (report)
+		report->bytes += bytes;
 }
 
 /* A run's sandbox outlives a wsiso that was killed for as long as its grace is. */
@@ -271,9 +307,9 @@ static bool in_use(int entry)
 }
 
 /* In tmp/ the builder's flock says whether it lives; in trash/ all may go. */
-static void sweep_dir(const struct ws_root *root, const char *which, bool locked)
+static void sweep_dir(const struct ws_root *root, const char *which, bool locked,
+		      struct ws_root_swept *report)
 {
-	struct ws_err err = WS_ERR_INIT;
 	int fd = ws_open_dir(root->fd, which);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
@@ -283,6 +319,7 @@ static void sweep_dir(const struct ws_root *root, const char *which, bool locked
 		return;
 	}
 	while ((e = readdir(d))) {
+		WS_AUTO_FREE char *name = ws_format("%s/%s", which, e->d_name);
 		WS_AUTO_CLOSE int entry = -1;
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
@@ -292,14 +329,13 @@ static void sweep_dir(const struct ws_root *root, const char *which, bool locked
 			if (entry < 0 || ws_lock_try(entry, true) < 0 || in_use(entry))
 				continue;
 		}
-		if (ws_tree_remove(dirfd(d), e->d_name, NULL, &err) < 0)
-			ws_warn("sweep '%s': %s", which, err.msg);
+		sweep_one(root, name, report);
 	}
 	closedir(d);
 }
 
-void ws_root_sweep(const struct ws_root *root)
+void ws_root_sweep(const struct ws_root *root, struct ws_root_swept *report)
 {
-	sweep_dir(root, "tmp", true);
-	sweep_dir(root, "trash", false);
+	sweep_dir(root, "tmp", true, report);
+	sweep_dir(root, "trash", false, report);
 }

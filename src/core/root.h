@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/strv.h"
 #include "core/spec.h"
 
 /*
@@ -15,6 +16,8 @@
  *   sessions/ID/{upper,work}    the one writable layer of /workspace
  *   sessions/ID/{home,tmp}      HOME and /tmp
  *   sessions/ID/{lock,use}      mutex and lease (flock)
+ *   sessions/ID/used, seen      when it was last used, when gc found it idle
+ *   sessions/ID/expired.json    all that is left of one that gc removed
  *   sessions/ID/sandbox.json    the sandbox, live or not
  *   sessions/ID/execs/E.{jsonl,log}
  *   layers/NAME/{meta.json,root/}   published layers, never changed again
@@ -25,6 +28,7 @@
  *   live/ID                     marks of started sandboxes (idle.h)
  *   bwrap.json                  what bwrap answered (bwrap.h)
  *   overlay                     where overlays have been seen to work (probes.h)
+ *   gc                          lock of gc; when it last ended
  *   journal.jsonl
  */
 struct ws_root {
@@ -53,6 +57,8 @@ int ws_root_spec(const struct ws_root *root, const struct ws_json *doc, const ch
 int ws_root_spec_on(const struct ws_root *root, const char *defaults,
 		    const struct ws_json *doc, const char *name, bool strict,
 		    struct ws_spec *ret, struct ws_err *err);
+/* wsiso.json as it stands there; *ret stays NULL if there is none. */
+int ws_root_file(const struct ws_root *root, struct ws_json **ret, struct ws_err *err);
 /*
  * A new folder tmp/PREFIX-RANDOM, locked (flock) by *ret_fd for as long as it is open:
  * half-made, invisible, and swept by ws_root_sweep once its builder is gone. NAME holds
@@ -63,11 +69,20 @@ int ws_root_scratch(const struct ws_root *root, const char *prefix, char *name,
 /* Moves DIR/NAME into trash/ and deletes it there. */
 int ws_root_discard(const struct ws_root *root, int dir, const char *name,
 		    struct ws_err *err);
+/* The same, and the bytes of disk that it freed (which takes longer). */
+int ws_root_discard_counted(const struct ws_root *root, int dir, const char *name,
+			    uint64_t *ret_bytes, struct ws_err *err);
 /*
  * Deletes what dead builders and dead deleters left in tmp/ and trash/; errors are
- * warnings.
+ * warnings. REPORT, or NULL: what that was.
  */
-void ws_root_sweep(const struct ws_root *root);
+struct ws_root_swept {
+	bool look_only; /* the caller's wish: delete nothing */
+	struct ws_strv names; /* "tmp/NAME" */
+	uint64_t bytes;
+};
+
+void ws_root_sweep(const struct ws_root *root, struct ws_root_swept *report);
 /*
  * One line for the journal (journal.c): time, event, session, detail; rotated at 8 MiB.
  */

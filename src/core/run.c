@@ -189,7 +189,7 @@ int ws_run_open(const struct ws_root *root, const struct ws_run_opts *opts,
 		return dry ? 0 : keep(root, ret, profile, err);
 	}
 	if (!dry)
-		ws_root_sweep(root);
+		ws_root_sweep(root, NULL);
 	if (dry)
 		ret->path = ws_format("%s/tmp/" KIND, root->path);
 	else if (make_transient(root, ret, err) < 0)

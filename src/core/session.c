@@ -4,20 +4,24 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/jsonw.h"
 #include "base/lock.h"
 
 #define ID_MAX 128
 #define STATE_FILE "state.json"
+#define TOMB_FILE "expired.json" /* state.json, renamed */
 #define SPEC_FILE "config.json"
 #define LOCK_FILE "lock"
 #define USED_FILE "used"
+#define SEEN_FILE "seen"
 #define STATE_MAX (4u << 20)
 #define MUTEX_TIMEOUT_MS 15000
 
@@ -100,6 +104,11 @@ void ws_session_release(struct ws_session *s)
 	ws_freep(&s->hold);
 }
 
+static uint64_t ns_of(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static int missing(const char *id, struct ws_err *err)
 {
 	ws_fail(err, WS_SESSION_MISSING, "there is no session '%s'", id);
@@ -152,16 +161,29 @@ static int check_names(const struct ws_session *s, struct ws_err *err)
 	return 0;
 }
 
+static int read_record(struct ws_session *s, struct ws_buf *text, struct ws_err *err)
+{
+	struct stat st;
+
+	if (ws_read_file(s->dir, STATE_FILE, STATE_MAX, text) == 0)
+		return 0;
+	if (errno == ENOENT && ws_read_file(s->dir, TOMB_FILE, STATE_MAX, text) == 0 &&
+	    fstatat(s->dir, TOMB_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		s->expired = ns_of(st.st_mtim);
+		return 0;
+	}
+	return errno == ENOENT
+		       ? missing(s->id, err)
+		       : ws_fail_errno(err, "read the record of session '%s'", s->id);
+}
+
 static int read_state(struct ws_session *s, struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 	WS_AUTO_JSON struct ws_json *doc = NULL;
 
-	if (ws_read_file(s->dir, STATE_FILE, STATE_MAX, &text) < 0)
-		return errno == ENOENT
-			       ? missing(s->id, err)
-			       : ws_fail_errno(err, "read the record of session '%s'",
-					       s->id);
+	if (read_record(s, &text, err) < 0)
+		return -1;
 	if (ws_json_parse(STATE_FILE, text.data, text.len, &doc, err) < 0) {
 		err->kind = WS_STATE_CORRUPT;
 		return ws_fail_within(err, "session '%s'", s->id);
@@ -195,8 +217,8 @@ int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
 	return 0;
 }
 
-int ws_session_open_record(const struct ws_root *root, const char *id,
-			   struct ws_session *ret, struct ws_err *err)
+static int open_record(const struct ws_root *root, const char *id, struct ws_session *ret,
+		       struct ws_err *err)
 {
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 
@@ -212,16 +234,50 @@ int ws_session_open_record(const struct ws_root *root, const char *id,
 	return 0;
 }
 
+static int fail_expired(const struct ws_session *s, struct ws_err *err)
+{
+	char when[WS_TIME_LEN], used[WS_TIME_LEN];
+
+	ws_clock_rfc3339(s->expired, when);
+	ws_clock_rfc3339(ws_session_last_use(s), used);
+	ws_fail(err, WS_SESSION_EXPIRED,
+		"session '%s' expired: not used since %.19sZ, its edits were removed at %.19sZ",
+		s->id, used, when);
+	return ws_hint(err, "wsiso delete %s, then create it anew", s->id);
+}
+
+static int open_session(const struct ws_root *root, const char *id, bool tombs, bool spec,
+			struct ws_session *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+
+	if (open_record(root, id, &s, err) < 0)
+		return -1;
+	if (s.expired && !tombs)
+		return fail_expired(&s, err);
+	if (spec && ws_session_read_spec(root, &s, err) < 0)
+		return -1;
+	*ret = s;
+	s = WS_SESSION_INIT;
+	return 0;
+}
+
+int ws_session_open_record(const struct ws_root *root, const char *id,
+			   struct ws_session *ret, struct ws_err *err)
+{
+	return open_session(root, id, false, false, ret, err);
+}
+
+int ws_session_open_any(const struct ws_root *root, const char *id,
+			struct ws_session *ret, struct ws_err *err)
+{
+	return open_session(root, id, true, true, ret, err);
+}
+
 int ws_session_open(const struct ws_root *root, const char *id, struct ws_session *ret,
 		    struct ws_err *err)
 {
-	if (ws_session_open_record(root, id, ret, err) < 0)
-		return -1;
-	if (ws_session_read_spec(root, ret, err) == 0)
-		return 0;
-	ws_session_release(ret);
-	*ret = WS_SESSION_INIT;
-	return -1;
+	return open_session(root, id, false, true, ret, err);
 }
 
 int ws_session_lock(const struct ws_root *root, const struct ws_session *s, int *ret_lock,
@@ -297,15 +353,88 @@ uint64_t ws_session_last_use(const struct ws_session *s)
 
 	if (fstatat(s->dir, USED_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return s->created;
-	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	return ns_of(st.st_mtim);
 }
+
+/* ---- the end of a session nobody uses ---- */
+
+/* Ten thousand specs are not parsed for keys that hardly one has. */
+static bool may_say(const char *text)
+{
+	static const char *const keys[] = { "_ttl", "cleanup_interval", "min_free_gb",
+					    "\\" /* any name may be escaped */ };
+
+	for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)
+		if (strstr(text, keys[i]))
+			return true;
+	return false;
+}
+
+int ws_session_keeping(const struct ws_root *root, const struct ws_session *s,
+		       struct ws_spec *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (ws_read_file(s->dir, SPEC_FILE, WS_JSON_MAX_SIZE, &text) < 0)
+		return ws_fail_errno(err, "read '%s/" SPEC_FILE "'", s->path);
+	if (!may_say(ws_buf_str(&text)))
+		return 0;
+	if (ws_json_parse(SPEC_FILE, text.data, text.len, &doc, err) < 0 ||
+	    ws_root_spec(root, doc, SPEC_FILE, false, ret, err) < 0)
+		return ws_fail_within(err, "session '%s'", s->id);
+	return 1;
+}
+
+void ws_session_sighting(const struct ws_session *s, uint64_t *ret_wall_ns,
+			 uint64_t *ret_boot_ms)
+{
+	struct stat st;
+
+	*ret_wall_ns = *ret_boot_ms = 0;
+	if (fstatat(s->dir, SEEN_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	*ret_wall_ns = ns_of(st.st_mtim);
+	*ret_boot_ms = ns_of(st.st_atim) / 1000000u;
+}
+
+int ws_session_sight(const struct ws_session *s, uint64_t wall_ns, uint64_t boot_ms)
+{
+	const struct timespec times[2] = {
+		{ (time_t)(boot_ms / 1000), (long)(boot_ms % 1000) * 1000000 },
+		{ (time_t)(wall_ns / 1000000000u), (long)(wall_ns % 1000000000u) },
+	};
+	WS_AUTO_CLOSE int fd =
+		openat(s->dir, SEEN_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		       0600);
+
+	return fd < 0 ? -1 : futimens(fd, times);
+}
+
+int ws_session_bury(const struct ws_session *s, struct ws_err *err)
+{
+	if (utimensat(s->dir, STATE_FILE, NULL, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    renameat(s->dir, STATE_FILE, s->dir, TOMB_FILE) < 0 || fsync(s->dir) < 0)
+		return ws_fail_errno(err, "bury session '%s'", s->id);
+	return 0;
+}
+
+/* ---- all of them ---- */
 
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int ws_session_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
+static bool has_record(int sessions, const char *id, const char *file)
+{
+	WS_AUTO_FREE char *path = ws_format("%s/%s", id, file);
+
+	return faccessat(sessions, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int ws_session_list(const struct ws_root *root, bool tombs, struct ws_strv *ret,
+		    struct ws_err *err)
 {
 	WS_AUTO_CLOSE int fd = ws_open_dir(root->fd, "sessions");
 	DIR *d;
@@ -319,13 +448,11 @@ int ws_session_list(const struct ws_root *root, struct ws_strv *ret, struct ws_e
 	if (!d)
 		return ws_fail_errno(err, "read '%s/sessions'", root->path);
 	fd = -1; /* closedir's */
-	while ((e = readdir(d))) {
-		WS_AUTO_FREE char *state = ws_format("%s/" STATE_FILE, e->d_name);
-
+	while ((e = readdir(d)))
 		if (e->d_name[0] != '.' &&
-		    faccessat(dirfd(d), state, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		    (has_record(dirfd(d), e->d_name, STATE_FILE) ||
+		     (tombs && has_record(dirfd(d), e->d_name, TOMB_FILE))))
 			ws_strv_push(ret, e->d_name);
-	}
 	closedir(d);
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), compare);

@@ -42,6 +42,7 @@ struct ws_session {
 	char *profile;		  /* of a run, or of the command at hand; NULL: tool */
 	char *network; /* "share" or "isolate" as update set it; NULL: the spec's */
 	char *hold;    /* why gc leaves it alone; NULL: it does not */
+	uint64_t expired; /* ns since 1970 when gc removed its edits; 0: it lives */
 	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
 	struct ws_session_repo *repos;
 	size_t nrepos;
@@ -57,7 +58,10 @@ int ws_session_check_id(const char *id, struct ws_err *err);
  */
 int ws_session_open(const struct ws_root *root, const char *id, struct ws_session *ret,
 		    struct ws_err *err);
-/* The same without the spec: for what must work whatever config.json says now. */
+/* The same, and what gc has left of an expired one: its records, nothing to run. */
+int ws_session_open_any(const struct ws_root *root, const char *id,
+			struct ws_session *ret, struct ws_err *err);
+/* As open, without the spec: for what must work whatever config.json says now. */
 int ws_session_open_record(const struct ws_root *root, const char *id,
 			   struct ws_session *ret, struct ws_err *err);
 /* Fills spec, with what update said about the network. */
@@ -80,7 +84,23 @@ int ws_session_save(const struct ws_session *s, struct ws_err *err);
 void ws_session_touch(const struct ws_session *s);
 /* ns since 1970 of the last use. */
 uint64_t ws_session_last_use(const struct ws_session *s);
-/* Ids of everything in sessions/ that has a state.json, sorted. */
-int ws_session_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err);
+/*
+ * What its spec, as it is now, says about how long things are kept: 1 and RET filled, 0
+ * if it says nothing of that, -1 if it cannot be read.
+ */
+int ws_session_keeping(const struct ws_root *root, const struct ws_session *s,
+		       struct ws_spec *ret, struct ws_err *err);
+/* When gc has first found it idle for too long: two time stamps of a file. 0, 0: never. */
+void ws_session_sighting(const struct ws_session *s, uint64_t *ret_wall_ns,
+			 uint64_t *ret_boot_ms);
+int ws_session_sight(const struct ws_session *s, uint64_t wall_ns, uint64_t boot_ms);
+/*
+ * The record becomes a tombstone, which says when this was and, by "used", why. It needs no
+ * space. What else is in the folder is the caller's to remove.
+ */
+int ws_session_bury(const struct ws_session *s, struct ws_err *err);
+/* Ids of everything in sessions/ that has a record, with TOMBS of the expired too, sorted. */
+int ws_session_list(const struct ws_root *root, bool tombs, struct ws_strv *ret,
+		    struct ws_err *err);
 
 #endif

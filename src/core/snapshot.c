@@ -70,8 +70,8 @@ static bool names_are_sane(const struct ws_snapshot *s)
 }
 
 /* 1, finished or only planned; 0: there is none. */
-static int read_manifest(const struct ws_root *root, const char *key,
-			 struct ws_snapshot *ret, struct ws_err *err)
+int ws_snapshot_read(const struct ws_root *root, const char *key, struct ws_snapshot *ret,
+		     struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = ws_format(FOLDER "/%s.json", key);
 	WS_AUTO(ws_snapshot) struct ws_snapshot s = { 0 };
@@ -100,7 +100,7 @@ int ws_snapshot_load(const struct ws_root *root, const char *key, struct ws_snap
 		     struct ws_err *err)
 {
 	WS_AUTO(ws_snapshot) struct ws_snapshot s = { 0 };
-	int rc = read_manifest(root, key, &s, err);
+	int rc = ws_snapshot_read(root, key, &s, err);
 
 	if (rc <= 0)
 		return rc;
@@ -185,7 +185,7 @@ int ws_snapshot_try(const struct ws_root *root, const char *key, struct ws_err *
 int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err *err)
 {
 	WS_AUTO(ws_snapshot) struct ws_snapshot s = WS_SNAPSHOT_INIT;
-	int rc = read_manifest(root, key, &s, err);
+	int rc = ws_snapshot_read(root, key, &s, err);
 	const struct ws_strv *made;
 
 	/* what a finished one lists may be in a session's stack: not ours to remove */

@@ -64,7 +64,7 @@ static int find_users(const struct ws_root *root, struct ws_snapshots *all, bool
 {
 	WS_AUTO(ws_strv) struct ws_strv ids = WS_STRV_INIT;
 
-	if (ws_session_list(root, &ids, err) < 0)
+	if (ws_session_list(root, false, &ids, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ids.n; i++) {
 		WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
@@ -213,7 +213,7 @@ static int make(const struct ws_root *root, struct ws_spec *spec, size_t n,
 	int rc;
 
 	spec->nrepos = n;
-	ws_root_sweep(root);
+	ws_root_sweep(root, NULL);
 	rc = ws_repos_resolve(root, spec, &repos, err);
 	if (rc == 0)
 		rc = ws_repos_build(root, spec, NULL, &repos, err);

@@ -165,6 +165,7 @@ static int refresh_pool(const struct ws_root *root, const char *pool,
 
 	if (pools < 0)
 		return -1;
+	utimensat(pools, pool, NULL, AT_SYMLINK_NOFOLLOW); /* gc: somebody counts on it */
 	host_refs(g, &refs);
 	answers[1] = (struct answer){ "packed-refs", ws_buf_str(&refs) };
 	if (pool_is_current(pools, pool, g) && are_current(pools, pool, answers))

@@ -27,7 +27,9 @@ int ws_view_make(const struct ws_session *s, struct ws_view *ret, struct ws_err 
 	live = ws_sandbox_peek(s, &ret->sandbox, err);
 	if (live < 0)
 		return -1;
-	if (!strcmp(s->status, "blocked"))
+	if (s->expired)
+		ret->status = "expired";
+	else if (!strcmp(s->status, "blocked"))
 		ret->status = "blocked";
 	else if (live)
 		ret->status = "running";

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/lock.h"
+#include "base/text.h"
+#include "base/tree.h"
+#include "core/gc_run.h"
+#include "core/layer.h"
+#include "core/snapshot.h"
+
+#define ABANDONED_S 86400 /* for a create on its way to its first snapshot */
+
+/*
+ * What sessions share. The names of layers and pools are read before the manifests: a
+ * builder writes its plan first, so what has a name by then is in a manifest, or nobody's.
+ */
+struct manifest {
+	struct ws_snapshot s;
+	struct timespec last; /* when it was made, or a session that had it ended */
+	bool gone;
+};
+
+struct store {
+	struct ws_gc_run *run;
+	struct ws_strv layers, pools;
+	struct manifest *v; /* oldest first */
+	size_t n;
+	struct ws_refs in_layers, in_pools; /* what manifests have */
+	bool unsure;
+};
+
+static void store_release(struct store *st)
+{
+	for (size_t i = 0; i < st->n; i++)
+		ws_snapshot_release(&st->v[i].s);
+	ws_freep(&st->v);
+	ws_strv_release(&st->layers);
+	ws_strv_release(&st->pools);
+	ws_refs_release(&st->in_layers);
+	ws_refs_release(&st->in_pools);
+}
+
+static uint64_t ns_of(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A change since this run began may be the sign of one who counts on it. */
+static bool is_older(const struct ws_gc_run *run, struct timespec t)
+{
+	return ns_of(t) < ns_of(run->began);
+}
+
+/* ---- mark ---- */
+
+static void add_manifest(struct store *st, int snapshots, const char *file)
+{
+	WS_AUTO_FREE char *key = ws_strndup(file, strlen(file) - strlen(".json"));
+	struct manifest m = { .s = WS_SNAPSHOT_INIT };
+	struct ws_err err = WS_ERR_INIT;
+	struct stat info;
+	int rc = ws_snapshot_read(st->run->root, key, &m.s, &err);
+
+	if (rc < 0) {
+		st->unsure = true;
+		ws_gc_item_add(st->run, "snapshot", key, WS_GC_LEFT, 0,
+			       "%s; no layer is removed", err.msg);
+		return;
+	}
+	if (rc == 0 || fstatat(snapshots, file, &info, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	m.last = info.st_mtim;
+	st->v = ws_grow(st->v, st->n + 1, sizeof(*st->v));
+	st->v[st->n++] = m;
+	for (size_t i = 0; i < m.s.layers.n; i++)
+		ws_refs_add(&st->in_layers, m.s.layers.v[i]);
+	if (m.s.pool)
+		ws_refs_add(&st->in_pools, m.s.pool);
+}
+
+static int by_age(const void *a, const void *b)
+{
+	uint64_t x = ns_of(((const struct manifest *)a)->last);
+	uint64_t y = ns_of(((const struct manifest *)b)->last);
+
+	return (x > y) - (x < y);
+}
+
+static int read_store(struct store *st, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int snapshots = -1;
+	WS_AUTO(ws_strv) struct ws_strv files = WS_STRV_INIT;
+
+	if (ws_dir_list(st->run->root->fd, "layers", &st->layers, err) < 0 ||
+	    ws_dir_list(st->run->root->fd, "pools", &st->pools, err) < 0)
+		return -1;
+	snapshots = ws_root_dir(st->run->root, "snapshots", err);
+	if (snapshots < 0 || ws_dir_list(snapshots, ".", &files, err) < 0)
+		return -1;
+	for (size_t i = 0; i < files.n; i++)
+		if (files.v[i][0] != '.' && ws_text_ends(files.v[i], ".json"))
+			add_manifest(st, snapshots, files.v[i]);
+	if (st->n)
+		qsort(st->v, st->n, sizeof(*st->v), by_age);
+	ws_refs_settle(&st->in_layers);
+	ws_refs_settle(&st->in_pools);
+	return 0;
+}
+
+/* ---- sweep ---- */
+
+static uint64_t remove_layer(const struct ws_gc_run *run, const char *name,
+			     struct ws_err *err)
+{
+	WS_AUTO_CLOSE int layers = ws_root_dir(run->root, "layers", err);
+	uint64_t bytes = 0, entries;
+
+	if (layers < 0)
+		return 0;
+	if (!run->opts->dry_run)
+		ws_root_discard_counted(run->root, layers, name, &bytes, err);
+	else if (faccessat(layers, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		ws_tree_usage(layers, name, &bytes, &entries, err);
+	return bytes;
+}
+
+static bool is_unchanged(const struct store *st, const struct manifest *m)
+{
+	WS_AUTO_FREE char *path = ws_format("snapshots/%s.json", m->s.key);
+	struct stat now;
+
+	return fstatat(st->run->root->fd, path, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       ns_of(now.st_mtim) == ns_of(m->last) && is_older(st->run, now.st_mtim);
+}
+
+/* With it go the layers that only it has. */
+static void remove_snapshot(struct store *st, struct manifest *m, const char *why)
+{
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_CLOSE int lock = ws_snapshot_try(st->run->root, m->s.key, &err);
+	uint64_t bytes = 0;
+
+	if (lock < 0 || !is_unchanged(st, m))
+		return; /* somebody builds or takes it right now */
+	/* first: whoever looks for the snapshot from now on makes it anew */
+	if (!st->run->opts->dry_run &&
+	    ws_snapshot_forget(st->run->root, m->s.key, &err) < 0) {
+		ws_gc_item_add(st->run, "snapshot", m->s.key, WS_GC_LEFT, 0, "%s",
+			       err.msg);
+		return;
+	}
+	m->gone = true;
+	if (m->s.pool)
+		ws_refs_drop(&st->in_pools, m->s.pool);
+	for (size_t i = 0; i < m->s.layers.n; i++)
+		if (ws_refs_drop(&st->in_layers, m->s.layers.v[i]) == 0 &&
+		    ws_refs_count(&st->run->layers, m->s.layers.v[i]) == 0)
+			bytes += remove_layer(st->run, m->s.layers.v[i], &err);
+	ws_gc_item_add(st->run, "snapshot", m->s.key, WS_GC_REMOVED, bytes,
+		       "%s of '%s' at %.12s: %s", m->s.name ? m->s.name : "",
+		       m->s.repo ? m->s.repo : "", m->s.revision ? m->s.revision : "",
+		       why);
+}
+
+static bool has_session(const struct store *st, const struct manifest *m)
+{
+	return ws_refs_count(&st->run->snapshots, m->s.key) > 0;
+}
+
+static void remove_old_snapshots(struct store *st)
+{
+	for (size_t i = 0; i < st->n && !ws_gc_time_over(st->run); i++) {
+		struct manifest *m = &st->v[i];
+
+		if (m->s.building)
+			remove_snapshot(st, m, "whoever built it is gone");
+		else if (!has_session(st, m) &&
+			 ws_gc_is_old(st->run->now, ns_of(m->last),
+				      st->run->spec.workspace_ttl))
+			remove_snapshot(st, m, "no session has it any more");
+	}
+}
+
+static bool is_short_of_space(const struct store *st)
+{
+	uint64_t left;
+
+	return ws_fs_free(st->run->root->fd, &left) == 0 &&
+	       (double)left < st->run->spec.snapshots.min_free_gb * 1e9;
+}
+
+/* Never more than is needed, and never what a session has. */
+static void make_room(struct store *st)
+{
+	for (size_t i = 0; i < st->n && is_short_of_space(st); i++) {
+		if (ws_gc_time_over(st->run))
+			return;
+		if (!st->v[i].gone && !st->v[i].s.building && !has_session(st, &st->v[i]))
+			remove_snapshot(st, &st->v[i],
+					"no session has it, and the disk is full");
+	}
+}
+
+/* Is there a session, or one in the making, that a private layer belongs to? */
+static bool has_owner(const struct store *st, const char *layer)
+{
+	WS_AUTO_FREE char *id = ws_layer_owner(layer);
+	WS_AUTO_FREE char *path = id ? ws_format("sessions/%s", id) : NULL;
+	WS_AUTO_CLOSE int dir = path ? ws_open_dir(st->run->root->fd, path) : -1;
+	WS_AUTO_CLOSE int lock = dir < 0 ? -1 : openat(dir, "lock", O_RDWR | O_CLOEXEC);
+
+	if (lock < 0)
+		return false;
+	/* it has a record, which did not name this layer: read again next time */
+	return ws_lock_try(lock, true) < 0 ||
+	       faccessat(dir, "state.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void remove_stray_layers(struct store *st)
+{
+	for (size_t i = 0; i < st->layers.n && !ws_gc_time_over(st->run); i++) {
+		const char *name = st->layers.v[i];
+		struct ws_err err = WS_ERR_INIT;
+		uint64_t bytes;
+
+		if (ws_refs_count(&st->run->layers, name) ||
+		    ws_refs_count(&st->in_layers, name) || !ws_layer_exists(st->run->root, name) ||
+		    has_owner(st, name))
+			continue;
+		bytes = remove_layer(st->run, name, &err);
+		ws_gc_item_add(st->run, "layer", name,
+			       err.msg[0] ? WS_GC_LEFT : WS_GC_REMOVED, bytes, "%s",
+			       err.msg[0] ? err.msg : "nobody has it");
+	}
+}
+
+static void remove_pool(struct store *st, int pools, const char *name)
+{
+	WS_AUTO_FREE char *file = ws_format("%.*s.lock", (int)strcspn(name, "."), name);
+	WS_AUTO_CLOSE int lock = ws_lock_open(pools, file);
+	struct ws_err err = WS_ERR_INIT;
+	uint64_t bytes = 0, entries;
+	struct stat info;
+	int rc;
+
+	if (lock < 0 || ws_lock_try(lock, true) < 0 ||
+	    fstatat(pools, name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !ws_gc_is_old(st->run->now, ns_of(info.st_mtim), ABANDONED_S))
+		return;
+	rc = st->run->opts->dry_run
+		     ? ws_tree_usage(pools, name, &bytes, &entries, &err)
+		     : ws_root_discard_counted(st->run->root, pools, name, &bytes, &err);
+	ws_gc_item_add(st->run, "pool", name, rc < 0 ? WS_GC_LEFT : WS_GC_REMOVED, bytes,
+		       "%s", rc < 0 ? err.msg : "no snapshot has it any more");
+}
+
+static void remove_pools(struct store *st)
+{
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_CLOSE int pools = ws_root_dir(st->run->root, "pools", &err);
+
+	for (size_t i = 0; pools >= 0 && i < st->pools.n; i++)
+		if (ws_text_ends(st->pools.v[i], ".git") &&
+		    !ws_refs_count(&st->run->pools, st->pools.v[i]) &&
+		    !ws_refs_count(&st->in_pools, st->pools.v[i]) &&
+		    !ws_gc_time_over(st->run))
+			remove_pool(st, pools, st->pools.v[i]);
+}
+
+int ws_gc_store(struct ws_gc_run *run, struct ws_err *err)
+{
+	__attribute__((cleanup(store_release))) struct store st = { .run = run };
+
+	if (run->unsure || ws_gc_time_over(run))
+		return 0;
+	if (read_store(&st, err) < 0)
+		return -1;
+	remove_old_snapshots(&st);
+	make_room(&st);
+	if (st.unsure)
+		return 0;
+	remove_stray_layers(&st);
+	remove_pools(&st);
+	return 0;
+}
