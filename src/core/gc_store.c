@@ -22,7 +22,7 @@
  */
 struct manifest {
 	struct ws_snapshot s;
-	struct timespec last; /* when it was made, or a session that had it ended */
+	uint64_t last; /* ns since 1970: when it was taken, or a session that had it ended */
 	bool gone;
 };
 
@@ -52,19 +52,18 @@ static uint64_t ns_of(struct timespec t)
 }
 
 /* A change since this run began may be the sign of one who counts on it. */
-static bool is_older(const struct ws_gc_run *run, struct timespec t)
+static bool is_older(const struct ws_gc_run *run, uint64_t ns)
 {
-	return ns_of(t) < ns_of(run->began);
+	return ns < ns_of(run->began);
 }
 
 /* ---- mark ---- */
 
-static void add_manifest(struct store *st, int snapshots, const char *file)
+static void add_manifest(struct store *st, const char *file)
 {
 	WS_AUTO_FREE char *key = ws_strndup(file, strlen(file) - strlen(".json"));
 	struct manifest m = { .s = WS_SNAPSHOT_INIT };
 	struct ws_err err = WS_ERR_INIT;
-	struct stat info;
 	int rc = ws_snapshot_read(st->run->root, key, &m.s, &err);
 
 	if (rc < 0) {
@@ -73,9 +72,9 @@ static void add_manifest(struct store *st, int snapshots, const char *file)
 			       "%s; no layer is removed", err.msg);
 		return;
 	}
-	if (rc == 0 || fstatat(snapshots, file, &info, AT_SYMLINK_NOFOLLOW) < 0)
+	if (rc == 0)
 		return;
-	m.last = info.st_mtim;
+	m.last = ws_snapshot_last_use(st->run->root, &m.s);
 	st->v = ws_grow(st->v, st->n + 1, sizeof(*st->v));
 	st->v[st->n++] = m;
 	for (size_t i = 0; i < m.s.layers.n; i++)
@@ -86,8 +85,8 @@ static void add_manifest(struct store *st, int snapshots, const char *file)
 
 static int by_age(const void *a, const void *b)
 {
-	uint64_t x = ns_of(((const struct manifest *)a)->last);
-	uint64_t y = ns_of(((const struct manifest *)b)->last);
+	uint64_t x = ((const struct manifest *)a)->last;
+	uint64_t y = ((const struct manifest *)b)->last;
 
 	return (x > y) - (x < y);
 }
@@ -105,7 +104,7 @@ static int read_store(struct store *st, struct ws_err *err)
 		return -1;
 	for (size_t i = 0; i < files.n; i++)
 		if (files.v[i][0] != '.' && ws_text_ends(files.v[i], ".json"))
-			add_manifest(st, snapshots, files.v[i]);
+			add_manifest(st, files.v[i]);
 	if (st->n)
 		qsort(st->v, st->n, sizeof(*st->v), by_age);
 	ws_refs_settle(&st->in_layers);
@@ -132,11 +131,9 @@ static uint64_t remove_layer(const struct ws_gc_run *run, const char *name,
 
 static bool is_unchanged(const struct store *st, const struct manifest *m)
 {
-	WS_AUTO_FREE char *path = ws_format("snapshots/%s.json", m->s.key);
-	struct stat now;
+	uint64_t now = ws_snapshot_last_use(st->run->root, &m->s);
 
-	return fstatat(st->run->root->fd, path, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       ns_of(now.st_mtim) == ns_of(m->last) && is_older(st->run, now.st_mtim);
+	return now == m->last && is_older(st->run, now);
 }
 
 /* With it go the layers that only it has. */
@@ -181,7 +178,7 @@ static void remove_old_snapshots(struct store *st)
 		if (m->s.building)
 			remove_snapshot(st, m, "whoever built it is gone");
 		else if (!has_session(st, m) &&
-			 ws_gc_is_old(st->run->now, ns_of(m->last),
+			 ws_gc_is_old(st->run->now, m->last,
 				      st->run->spec.workspace_ttl))
 			remove_snapshot(st, m, "no session has it any more");
 	}

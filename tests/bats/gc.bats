@@ -150,15 +150,18 @@ expire() {
 	local key
 	make_session
 	key=$(jq -r '.repos[0].snapshot' "$ROOT/sessions/$ID/state.json")
-	ago "$ROOT/snapshots/$key.json" 200000
+	ago "$ROOT/snapshots/$key.lock" 200000
 	gc
 	[ "$(jq '.items | length' "$T/gc.json")" = 0 ]
 	ws delete "$ID"
 	gc # its last session ended just now
 	[ "$(jq '.items | length' "$T/gc.json")" = 0 ]
-	ago "$ROOT/snapshots/$key.json" 90000
+	ago "$ROOT/snapshots/$key.lock" 90000
 	gc
 	[ "$(items snapshot removed)" = "$key" ]
+	[ -z "$(items pool removed)" ] # for a day it may be somebody's who has only begun
+	for f in "$ROOT"/pools/*.git; do ago "$f" 90000; done
+	gc
 	[ -n "$(items pool removed)" ]
 	[ -z "$(find "$ROOT/layers" "$ROOT/pools" "$ROOT/snapshots" -mindepth 1 ! -name '*.lock')" ]
 	ws create "$ID" --spec "$T/$ID.json"
@@ -172,7 +175,7 @@ expire() {
 	new_repo "$T/other"
 	spec "$T/careful.json" "$SPEC_OPEN" "$(repo_spec "$T/other")" '{"workspace_ttl": 1000000}'
 	ws create careful --spec "$T/careful.json"
-	ago "$ROOT/snapshots/$key.json" 90000
+	ago "$ROOT/snapshots/$key.lock" 90000
 	gc
 	[ -z "$(items snapshot removed)" ]
 	spec "$ROOT/wsiso.json" "$(cat "$ROOT/wsiso.json")" '{"workspace_ttl": 80000}'
@@ -191,8 +194,8 @@ expire() {
 	ws delete young
 	(cd "$T/app" && echo more >>more && hgit commit -qam more)
 	make_session stays
-	ago "$ROOT/snapshots/$old.json" 100
-	ago "$ROOT/snapshots/$young.json" 50
+	ago "$ROOT/snapshots/$old.lock" 100
+	ago "$ROOT/snapshots/$young.lock" 50
 	spec "$ROOT/wsiso.json" "$(cat "$ROOT/wsiso.json")" '{"snapshots": {"min_free_gb": 1000000}}'
 	run --separate-stderr ws gc --json
 	[ "$status" -eq 0 ]
@@ -221,7 +224,7 @@ expire() {
 @test "a record that cannot be read: nothing that sessions share is removed" {
 	make_session
 	ws delete "$ID"
-	for f in "$ROOT"/snapshots/*.json; do ago "$f" 1000000; done
+	for f in "$ROOT"/snapshots/*.lock; do ago "$f" 1000000; done
 	make_session other '{"repos": []}'
 	echo '{' >"$ROOT/sessions/other/state.json"
 	gc
