@@ -104,7 +104,7 @@ static int add_path(struct diff *d, const char *arg, struct ws_err *err)
 
 static bool is_git(const struct ws_session_repo *repo)
 {
-	return !strcmp(repo->vcs, "git");
+	return !strcmp(repo->vcs, "git") && repo->revision && repo->pool;
 }
 
 /* What the commands committed in each repo. */
@@ -151,7 +151,7 @@ static int read_work(struct diff *d, struct ws_diff *ret, struct ws_err *err)
 	const struct ws_session *s = &d->session;
 
 	for (size_t i = 0; i < s->nrepos; i++)
-		if (is_git(&s->repos[i]))
+		if (!strcmp(s->repos[i].vcs, "git"))
 			ws_strv_addf(&hidden, "%s/.git", s->repos[i].name);
 	return ws_changes_read(&d->stack, &hidden, ret, err);
 }

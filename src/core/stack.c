@@ -24,6 +24,9 @@ void ws_stack_release(struct ws_stack *stack)
 {
 	for (size_t i = 0; i < stack->n; i++)
 		ws_closep(&stack->roots[i]);
+	for (size_t i = 0; stack->names && i < stack->n; i++)
+		ws_freep(&stack->names[i]);
+	ws_freep(&stack->names);
 	ws_freep(&stack->roots);
 	ws_closep(&stack->blobs);
 	stack->n = 0;
@@ -39,13 +42,28 @@ static int open_layer(const struct ws_root *root, const char *name, struct ws_er
 	return fd < 0 ? ws_fail_errno(err, "open layer '%s'", name) : fd;
 }
 
+/* Under the others: where a repo is live, there are none. */
+static int add_live(const struct ws_session_repo *repo, struct ws_stack *st,
+		    struct ws_err *err)
+{
+	int fd = open(repo->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return ws_fail(err, WS_BASE_MISSING, "the live folder '%s': %m",
+			       repo->path);
+	st->names[st->n] = ws_strdup(repo->name);
+	st->roots[st->n++] = fd;
+	return 0;
+}
+
 int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
 		  struct ws_stack *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
 	size_t n = s->stack.n;
 
-	st.roots = ws_grow(NULL, n + 1, sizeof(*st.roots));
+	st.roots = ws_grow(NULL, n + s->nrepos + 1, sizeof(*st.roots));
+	st.names = ws_alloc((n + s->nrepos + 1) * sizeof(*st.names));
 	st.roots[0] = ws_open_dir(s->dir, "upper");
 	if (st.roots[0] < 0)
 		return ws_fail_errno(err, "open the upper of session '%s'", s->id);
@@ -54,9 +72,18 @@ int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
 		if (st.roots[st.n] < 0)
 			return ws_fail_within(err, "session '%s'", s->id);
 	}
+	for (size_t i = 0; i < s->nrepos; i++)
+		if (s->repos[i].live && add_live(&s->repos[i], &st, err) < 0)
+			return -1;
 	*ret = st;
 	st = WS_STACK_INIT;
 	return 0;
+}
+
+/* Where a layer is not rooted at /workspace, its name there. */
+static const char *name_of(const struct ws_stack *stack, unsigned layer)
+{
+	return stack->names ? stack->names[layer] : NULL;
 }
 
 /* ---- what overlayfs writes down ---- */
@@ -135,8 +162,10 @@ static int open_part(int dir, const char *name, struct ws_stack_part *ret)
 	ret->fd = ws_open_dir(dir, name);
 	if (ret->fd >= 0 && fstat(ret->fd, &st) == 0 && (st.st_mode & 0500) == 0500)
 		return 0;
-	if (ret->fd < 0 && errno != EACCES)
+	if (ret->fd < 0 && (errno != EACCES || ret->host))
 		return -1;
+	if (ret->host)
+		return 0;
 	ws_closep(&ret->fd);
 	held = ws_open_beneath(dir, name, O_PATH | O_DIRECTORY, 0);
 	if (held < 0 || fstat(held, &st) < 0 ||
@@ -156,15 +185,29 @@ int ws_stack_top(const struct ws_stack *stack, unsigned first, unsigned last,
 	for (unsigned i = first; i < stack->n && i <= last; i++) {
 		struct ws_stack_part part = { .layer = i };
 
+		if (name_of(stack, i))
+			continue;
 		if (open_part(stack->roots[i], ".", &part) < 0)
 			return -1;
 		add_part(&dir, &part);
 		if (has_mark(part.fd, OPAQUE, 'y'))
 			break;
 	}
+	dir.top = stack;
+	dir.first = first;
+	dir.last = last;
 	*ret = dir;
 	dir = WS_STACK_DIR_INIT;
 	return 0;
+}
+
+/* The live repo at NAME of the topmost folder, or -1. */
+static int find_live(const struct ws_stack_dir *dir, const char *name)
+{
+	for (unsigned i = dir->first; dir->top && i < dir->top->n && i <= dir->last; i++)
+		if (name_of(dir->top, i) && !strcmp(name_of(dir->top, i), name))
+			return (int)i;
+	return -1;
 }
 
 static int look(const struct ws_stack_part *part, const char *name, struct stat *st,
@@ -206,14 +249,17 @@ int ws_stack_lookup(const struct ws_stack_dir *dir, const char *name,
 			return 0;
 		}
 	}
-	return 0;
+	if (find_live(dir, name) < 0)
+		return 0;
+	ret->layer = (unsigned)find_live(dir, name);
+	return fstat(dir->top->roots[ret->layer], &ret->st);
 }
 
 /* 1: the folder of this layer is the last that counts; 0: go on below. */
 static int enter_part(const struct ws_stack_part *part, const char *name,
 		      struct ws_stack_dir *dir)
 {
-	struct ws_stack_part next = { .layer = part->layer };
+	struct ws_stack_part next = { .layer = part->layer, .host = part->host };
 	struct stat st;
 	bool whiteout;
 
@@ -231,6 +277,18 @@ static int enter_part(const struct ws_stack_part *part, const char *name,
 	return has_mark(next.fd, OPAQUE, 'y');
 }
 
+static int enter_live(const struct ws_stack_dir *dir, const char *name,
+		      struct ws_stack_dir *ret)
+{
+	struct ws_stack_part part = { .layer = (unsigned)find_live(dir, name),
+				      .host = true };
+
+	if (open_part(dir->top->roots[part.layer], ".", &part) < 0)
+		return -1;
+	add_part(ret, &part);
+	return 0;
+}
+
 int ws_stack_enter(const struct ws_stack_dir *dir, const char *name,
 		   struct ws_stack_dir *ret)
 {
@@ -239,6 +297,8 @@ int ws_stack_enter(const struct ws_stack_dir *dir, const char *name,
 
 	for (size_t i = 0; rc == 0 && i < dir->n; i++)
 		rc = enter_part(&dir->v[i], name, &next);
+	if (rc == 0 && find_live(dir, name) >= 0)
+		rc = enter_live(dir, name, &next);
 	if (rc < 0)
 		return -1;
 	if (!next.n) {
@@ -383,11 +443,12 @@ static int hold_part(const struct ws_stack *stack, unsigned layer, const char *p
 
 static int hold(const struct ws_stack *stack, unsigned layer, const char *path)
 {
-	const char *rest = path;
+	const char *name = name_of(stack, layer);
+	const char *rest = name ? path + strlen(name) + 1 : path;
 	WS_AUTO_CLOSE int above = open_above(stack->roots[layer], &rest);
 	int fd = above < 0 ? -1 : ws_open_beneath(above, rest, O_PATH | O_NOFOLLOW, 0);
 
-	if (fd < 0 && errno == EACCES)
+	if (fd < 0 && errno == EACCES && !name)
 		fd = hold_part(stack, layer, path, O_PATH | O_NOFOLLOW);
 	return fd;
 }
@@ -407,7 +468,7 @@ int ws_stack_open_file(const struct ws_stack *stack, unsigned layer, const char 
 	}
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", held);
 	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0 || errno != EACCES)
+	if (fd >= 0 || errno != EACCES || name_of(stack, layer))
 		return fd;
 	if (mend(held, (st.st_mode & 07777) | 0400) < 0)
 		return -1;

@@ -19,10 +19,11 @@
  * files and folders is opened, and neither depth nor mode of a tree stops the reader.
  *
  * Layers are numbered from the top: 0 is the upper, which a live session may be writing
- * to, 1 the topmost layer below it.
+ * to, 1 the topmost layer below it. Live repos, the user's own folders, come last.
  */
 struct ws_stack {
 	int *roots;
+	char **names; /* of a layer that stands at /workspace/NAME (a live repo); NULL */
 	size_t n;
 	int blobs; /* a folder of blobs by their id, for a diff of commits; -1: none */
 };
@@ -31,6 +32,7 @@ struct ws_stack {
 struct ws_stack_part {
 	int fd;
 	unsigned layer;
+	bool host;   /* the user's own folder, whose modes are nobody else's business */
 	bool mended; /* it could not be read: its mode is put back by the release */
 	mode_t mode;
 };
@@ -38,6 +40,8 @@ struct ws_stack_part {
 struct ws_stack_dir {
 	struct ws_stack_part *v;
 	size_t n;
+	const struct ws_stack *top; /* of the topmost folder: where live repos are */
+	unsigned first, last;	    /* with TOP: of these layers */
 };
 
 /* One name in a folder; st_mode 0: it is not there. */

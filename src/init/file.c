@@ -78,6 +78,29 @@ static uint64_t mount_of(int dir, const char *path, int flags)
 	return st.stx_mnt_id;
 }
 
+/* A repo that is live has a mount of its own in /workspace, which then is read-only. */
+static bool is_live_repo(int fd, uint64_t mount)
+{
+	static const char top[] = "/workspace/";
+	char path[40], place[sizeof(top) + NAME_MAX];
+	struct stat st, workspace;
+	ssize_t n;
+
+	if (fstat(fd, &st) == 0 &&
+	    fstatat(AT_FDCWD, "/workspace", &workspace, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_dev == workspace.st_dev && st.st_ino == workspace.st_ino)
+		return true;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, place, sizeof(place) - 1);
+	if (n < 0)
+		return false;
+	place[n] = '\0';
+	if (strncmp(place, top, strlen(top)) != 0)
+		return false;
+	place[strlen(top) + strcspn(place + strlen(top), "/")] = '\0';
+	return mount == mount_of(AT_FDCWD, place, AT_SYMLINK_NOFOLLOW);
+}
+
 /* A folder that is not kept is no mount of its own, but a part of the root. */
 static void check_place(int fd)
 {
@@ -88,6 +111,8 @@ static void check_place(int fd)
 		for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 			if (mount_of(AT_FDCWD, kept[i], AT_SYMLINK_NOFOLLOW) == mount)
 				return;
+	if (mount && is_live_repo(fd, mount))
+		return;
 	fail(WS_FILE_OUTSIDE);
 }
 

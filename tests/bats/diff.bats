@@ -201,6 +201,33 @@ status_of() { changes | awk -F '\t' -v p="$1" '$2 == p || $3 == p { print $1 }';
 	done
 }
 
+@test "plain folders, and a live one: against what they were, or against the folder itself" {
+	need_userns
+	mkdir -p "$T/plain/d"
+	echo one >"$T/plain/f"
+	echo two >"$T/plain/d/g"
+	spec "$T/s.json" "$SPEC_OPEN" "$(repo_spec "$T/plain")" '{"repos": []}' \
+		"$(jq -n --arg p "$T/plain" '{repos: [{name: "app", path: $p, vcs: "none"}]}')"
+	ws create frozen --spec "$T/s.json"
+	spec "$T/l.json" "$(cat "$T/s.json")" '{"snapshots": {"enabled": false}}'
+	ws create live --spec "$T/l.json"
+	for id in frozen live; do
+		ws exec "$id" -- sh -c 'echo more >>f; rm -r d; mkdir d; echo new >d/n; touch e'
+		[ "$(ws diff "$id")" = "$(printf '%s\t%s\n' D d/g A d/n A e M f)" ]
+		[ "$(ws diff "$id" -f stat | tail -n 1)" = " 4 changed, 2 insertions(+), 1 deletions(-)" ]
+		[ "$(ws diff "$id" --json | jq -r '.repos[0].vcs')" = none ]
+		[ -z "$(ws diff "$id" --committed)" ]
+		[ "$(ws cat "$id:f")" = "$(printf 'one\nmore')" ]
+		echo by-cp | ws cp - "$id:d/c"
+		[ "$(ws exec "$id" -- cat d/c)" = by-cp ]
+		[ "$(ws ls --json "$id:/workspace" | jq -r '.entries[].name')" = app ]
+		[ "$(ws cat --rescue "$id:d/n")" = new ]
+		expect_status 1 ws cat --rescue "$id:d/g"
+	done
+	[ "$(cat "$T/plain/f")" = one ]
+	[ ! -e "$T/plain/e" ]
+}
+
 # commit_some: commits, and then work that is in none
 commit_some() {
 	in_session sh -c 'echo c1 >>README.md; echo n >new; rm link; git add -A; git commit -qm "first of mine"
