@@ -232,7 +232,7 @@ static int snapshot_run(const struct ws_cmd *cmd, const struct ws_global *global
 
 const struct ws_cmd ws_cmd_snapshot = {
 	.name = "snapshot",
-	.args = "create|list|remove [OPTIONS] [KEY...]",
+	.args = "create|list|remove [KEY...] [OPTIONS]",
 	.help = "make, list and remove base snapshots",
 	.npos = -1,
 	.run = snapshot_run,

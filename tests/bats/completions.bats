@@ -61,6 +61,7 @@ completes() {
 	becomes "$shell" 'wsiso update --network iso' 'wsiso update --network isolate '
 	becomes "$shell" 'wsiso exec --time' 'wsiso exec --timeout '
 	becomes "$shell" 'wsiso list --qu' 'wsiso list --quiet '
+	becomes "$shell" 'wsiso snapshot rem' 'wsiso snapshot remove '
 }
 
 @test "commands, options and their values are completed in bash" {
@@ -74,7 +75,8 @@ completes() {
 }
 
 completes_sessions() {
-	local shell=$1
+	local shell=$1 key
+	key=$(ws snapshot list -q)
 	becomes "$shell" 'wsiso state first' 'wsiso state first-one '
 	becomes "$shell" 'wsiso stop -t 3 first' 'wsiso stop -t 3 first-one '
 	becomes "$shell" 'wsiso stop first-one sec' 'wsiso stop first-one second '
@@ -84,6 +86,7 @@ completes_sessions() {
 	becomes "$shell" 'wsiso kill second --exec wor' 'wsiso kill second --exec worker '
 	becomes "$shell" 'wsiso kill second WIN' 'wsiso kill second WINCH '
 	becomes "$shell" 'wsiso state nobody' 'wsiso state nobody'
+	becomes "$shell" "wsiso snapshot remove ${key:0:4}" "wsiso snapshot remove $key "
 }
 
 @test "sessions and their execs are completed in bash and zsh" {

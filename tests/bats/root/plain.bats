@@ -86,7 +86,7 @@ make_plain() {
 	[ "$(ls "$(plain_tree)")" = mine ]
 }
 
-@test "immutable files, and those with all the links they can have, are copied" {
+@test "a file that cannot be linked, since it is immutable, is copied" {
 	mkdir "$T/p"
 	echo fixed >"$T/p/fixed"
 	echo free >"$T/p/free"
