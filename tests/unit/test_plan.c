@@ -121,6 +121,38 @@ static void test_every_sandbox(void)
 	CHECK(every_tmpfs_has_a_size(&plan));
 }
 
+/* A live folder is the lower of an overlay of its own, in a /workspace that is closed. */
+static void test_live(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv)
+	struct ws_strv stack = WS_STRV_INIT, args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+	WS_AUTO(ws_host) struct ws_host host = WS_HOST_INIT;
+	struct ws_plan_source src = { .spec = &spec,
+				      .root = "/root",
+				      .folder = "/root/sessions/s",
+				      .init = "/libexec/init",
+				      .stack = &stack };
+
+	ws_spec_init(&spec);
+	fixed_host(&host);
+	ws_strv_add(&src.lives, "a", "b", NULL);
+	ws_strv_add(&src.live_paths, "/srv/a", "/srv/b", NULL);
+	ws_plan_make(&src, &host, &plan);
+	ws_render_bwrap(&plan, 10, &args, &data);
+	CHECK(FIND("--dir", "/workspace") >= 0);
+	CHECK(FIND("--overlay-src", "/srv/a", "--overlay", "/root/sessions/s/upper/a",
+		   "/root/sessions/s/work/a",
+		   "/workspace/a") > FIND("--dir", "/workspace"));
+	CHECK(FIND("--remount-ro", "/") > FIND("--overlay-src", "/srv/b"));
+	CHECK(!ws_strv_has(&plan.writable, "/workspace"));
+	CHECK(ws_strv_has(&plan.writable, "/workspace/a"));
+	CHECK(ws_strv_has(&plan.writable, "/workspace/b"));
+	ws_strv_release(&src.lives);
+	ws_strv_release(&src.live_paths);
+}
+
 static void test_options(void)
 {
 	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
@@ -237,6 +269,7 @@ int main(void)
 	test_golden();
 	test_binds();
 	test_every_sandbox();
+	test_live();
 	test_options();
 	test_run();
 	return CHECK_DONE();
