@@ -107,7 +107,7 @@ on_filesystem() {
 	PATH=$PATH:/usr/sbin
 	local type=$1
 	shift
-	need_program "mkfs.$type"
+	command -v "mkfs.$type" >/dev/null || cannot_run "mkfs.$type is not installed"
 	truncate -s 600M "$T/image"
 	"mkfs.$type" -q "$@" "$T/image"
 	mkdir "$T/fs"
