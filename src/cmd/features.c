@@ -17,7 +17,7 @@ static const struct {
 	{ "setup", false },
 	{ "svn", true },
 	{ "plain_tree", true },
-	{ "host_readonly", false },
+	{ "host_readonly", true },
 	{ "seccomp", true },
 	{ "cgroup", true },
 	{ "profiles", true },

@@ -350,6 +350,12 @@ int ws_binds_open(const struct ws_root *root, const struct ws_spec *spec,
 	*ret = WS_BINDS_INIT;
 	if (ws_profile_binds(spec, &all, err) < 0)
 		return -1;
+	if (all.nbinds && spec->mode == WS_MODE_HOST_READONLY) {
+		ws_fail(err, WS_SPEC_INVALID,
+			"nothing can be bound in mode \"host_readonly\": it could show what "
+			"is hidden");
+		return ws_hint(err, "the host's files are at their own paths");
+	}
 	b.v = ws_alloc((all.nbinds + 1) * sizeof(*b.v));
 	for (size_t i = 0; i < all.nbinds; i++)
 		if (add(root, spec, &all.binds[i], &b, err) < 0)

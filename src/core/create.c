@@ -15,6 +15,7 @@
 #include "base/tree.h"
 #include "core/binds.h"
 #include "core/gate.h"
+#include "core/hostview.h"
 #include "core/layer.h"
 #include "core/probes.h"
 #include "core/repos.h"
@@ -141,6 +142,18 @@ static int describe(struct making *m, struct ws_err *err)
 	return 0;
 }
 
+/* Where it works is settled here; what would keep it from starting is told here. */
+static int check_host(struct making *m, struct ws_err *err)
+{
+	WS_AUTO(ws_hostview) struct ws_hostview view = { 0 };
+
+	if (m->s.spec.mode != WS_MODE_HOST_READONLY)
+		return 0;
+	if (ws_launch_dir(m->root, &m->s.spec, &m->s.launch_dir, err) < 0)
+		return -1;
+	return ws_hostview_look(m->root, &m->s, &view, err);
+}
+
 static int check(struct making *m, struct ws_err *err)
 {
 	if (ws_session_check_id(m->opts->id, err) < 0)
@@ -151,6 +164,7 @@ static int check(struct making *m, struct ws_err *err)
 		return -1;
 	ws_root_sweep(m->root, NULL);
 	if (check_space(m, err) < 0 || ws_binds_check(m->root, &m->s.spec, err) < 0 ||
+	    check_host(m, err) < 0 ||
 	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0)
 		return -1;
 	return ws_overlay_check(m->root, &m->s.spec, err);

@@ -8,6 +8,7 @@
 #include "core/binds.h"
 #include "core/bwrap.h"
 #include "core/host.h"
+#include "core/hostview.h"
 #include "core/plan.h"
 #include "core/render.h"
 #include "core/sandbox_start.h"
@@ -125,6 +126,7 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 		       struct ws_buf *out, struct ws_err *err)
 {
 	WS_AUTO(ws_host) struct ws_host host = WS_HOST_INIT;
+	WS_AUTO(ws_hostview) struct ws_hostview view = { 0 };
 	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
 	WS_AUTO(ws_binds) struct ws_binds binds = WS_BINDS_INIT;
 	WS_AUTO(ws_plan_source) struct ws_plan_source src = WS_PLAN_SOURCE_INIT;
@@ -137,6 +139,10 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 	    ws_host_look(&host, err) < 0)
 		return -1;
 	ws_host_source(root->path, s, &src);
+	src.view = &view;
+	if (s->spec.mode == WS_MODE_HOST_READONLY &&
+	    ws_hostview_look(root, s, &view, err) < 0)
+		return -1;
 	ws_plan_make(&src, &host, &plan);
 	if (ws_binds_open(root, &s->spec, &binds, err) < 0 ||
 	    ws_binds_plan(&binds, &plan, err) < 0)

@@ -22,6 +22,7 @@
 #include "core/execlog.h"
 #include "core/execrec.h"
 #include "core/gate.h"
+#include "core/network.h"
 #include "core/profile.h"
 #include "core/sandbox.h"
 #include "core/seccomp.h"
@@ -144,6 +145,8 @@ static int open_session(struct exec *x, struct ws_err *err)
 			s->cause ? s->cause : "its creation failed");
 		return ws_hint(err, "wsiso create %s --retry goes on with it", s->id);
 	}
+	if (!x->opts->dry_run && ws_network_ask(x->root, s, err) < 0)
+		return -1;
 	return use_profile(x, err);
 }
 

@@ -40,6 +40,8 @@ static char *usual_folder(const struct ws_session *s, const char *home)
 {
 	if (ws_session_is_run(s))
 		return ws_strdup(home);
+	if (s->launch_dir)
+		return ws_strdup(s->launch_dir);
 	return s->nrepos == 1 ? ws_format(WORKSPACE "/%s", s->repos[0].name)
 			      : ws_strdup(WORKSPACE);
 }
@@ -114,16 +116,25 @@ static void warn_denied(const struct ws_spec *spec, const struct ws_strv *env)
 	}
 }
 
-/* HOME and /tmp are as the sandbox was made; Landlock is for who is alone in it. */
+/*
+ * HOME and /tmp are as the sandbox was made, in host_readonly the host's and its own;
+ * Landlock is for who is alone in it.
+ */
 static uint32_t plan_flags(const struct ws_session *s, const struct ws_exec_opts *opts)
 {
 	bool scoped = ws_session_is_run(s) && ws_landlock_abi() >= WS_LANDLOCK_SCOPES;
+	bool host = s->spec.mode == WS_MODE_HOST_READONLY;
 
 	return (opts->tty ? WS_PLAN_TTY : 0) |
 	       (s->spec.sandbox.new_session ? WS_PLAN_NEW_SESSION : 0) |
-	       (s->spec.persistent_home ? 0 : WS_PLAN_PRIVATE_HOME) |
-	       (s->spec.session_tmp ? 0 : WS_PLAN_PRIVATE_TMP) |
+	       (host || s->spec.persistent_home ? 0 : WS_PLAN_PRIVATE_HOME) |
+	       (host || s->spec.session_tmp ? 0 : WS_PLAN_PRIVATE_TMP) |
 	       (scoped ? WS_PLAN_SCOPED : 0);
+}
+
+static const char *host_home(const struct ws_user *user)
+{
+	return user->host_home ? user->host_home : "/";
 }
 
 int ws_exec_plan(const struct ws_exec_source *src, const struct ws_exec_opts *opts,
@@ -131,9 +142,11 @@ int ws_exec_plan(const struct ws_exec_source *src, const struct ws_exec_opts *op
 {
 	const struct ws_user *user = src->user;
 	const struct ws_spec *spec = src->spec;
+	const char *home =
+		spec->mode == WS_MODE_HOST_READONLY ? host_home(user) : user->home;
 	const struct ws_env_facts facts = {
 		.user = user->name,
-		.home = user->home,
+		.home = home,
 		.term = opts->tty ? getenv("TERM") : NULL,
 		.tz = getenv("TZ"),
 	};
@@ -142,7 +155,7 @@ int ws_exec_plan(const struct ws_exec_source *src, const struct ws_exec_opts *op
 	ret->cwd = ws_exec_cwd(src->session, user->home, opts->cwd, err);
 	if (!ret->cwd)
 		return -1;
-	ret->home = ws_strdup(user->home);
+	ret->home = ws_strdup(home);
 	ret->flags = plan_flags(src->session, opts);
 	ret->kill_after_ms = opts->kill_after_ms < UINT32_MAX
 				     ? (uint32_t)opts->kill_after_ms

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "core/user.h"
 
 static const char *const top_dirs[] = {
@@ -48,6 +49,9 @@ int ws_host_look(struct ws_host *ret, struct ws_err *err)
 		memcpy(hostname, "localhost", sizeof("localhost"));
 	ret->hostname = ws_strdup(hostname);
 	ret->resolv_conf = ws_realpath("/etc/resolv.conf");
+	ret->ps = ws_realpath("/usr/bin/ps");
+	if (ret->ps && !ws_text_ends(ret->ps, "/ps")) /* busybox needs no help */
+		ws_freep(&ret->ps);
 	return 0;
 }
 
@@ -60,6 +64,7 @@ void ws_host_source(const char *root, const struct ws_session *s,
 		.folder = s->path,
 		.init = PKGLIBEXECDIR "/wsiso-init",
 		.stack = ws_session_is_run(s) ? NULL : &s->stack,
+		.launch_dir = s->launch_dir,
 	};
 	for (size_t i = 0; i < s->nrepos; i++) {
 		if (s->repos[i].live) {

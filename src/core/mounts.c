@@ -8,12 +8,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "core/mount_table.h"
 
 #define MOUNTINFO_MAX (16u << 20)
 #define TMPFS_BYTES_PER_INODE 4096 /* as for the tmpfs of a command: init/confine.c */
@@ -41,8 +42,8 @@ static int bound_inodes(const struct ws_mount *m)
 	return rc;
 }
 
-/* In a child of its own: it joins INIT's mount namespace for good. */
-static int cut_inside(pid_t init, const struct ws_plan *plan)
+/* In a child of its own: it joins INIT's mount namespace for good. Returns an errno. */
+static int go_inside(pid_t init)
 {
 	char path[64];
 	int mnt, owner;
@@ -54,6 +55,15 @@ static int cut_inside(pid_t init, const struct ws_plan *plan)
 	owner = ioctl(mnt, NS_GET_USERNS);
 	if (owner < 0 || setns(owner, CLONE_NEWUSER) < 0 || setns(mnt, CLONE_NEWNS) < 0)
 		return errno;
+	return 0;
+}
+
+static int cut_inside(pid_t init, const struct ws_plan *plan)
+{
+	int error = go_inside(init);
+
+	if (error)
+		return error;
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return errno;
 	for (size_t i = 0; i < plan->nmounts; i++)
@@ -80,105 +90,71 @@ int ws_mounts_cut(pid_t init, const struct ws_plan *plan, struct ws_err *err)
 	return -1;
 }
 
-/* Octal escapes of mountinfo (proc(5)): \040 is a blank. */
-static char *unescape(const char *s, size_t len)
+/* Does TARGET inside lead to the mount ID? It may be covered, or behind a closed door. */
+static int look_inside(pid_t init, const char *target, uint64_t id)
 {
-	WS_AUTO(ws_buf) struct ws_buf out = WS_BUF_INIT;
+	struct statx st = { 0 };
 
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] == '\\' && i + 3 < len && strspn(s + i + 1, "01234567") >= 3) {
-			ws_buf_addch(&out,
-				     (char)((s[i + 1] - '0') << 6 |
-					    (s[i + 2] - '0') << 3 | (s[i + 3] - '0')));
-			i += 3;
-		} else {
-			ws_buf_addch(&out, s[i]);
-		}
-	}
-	return ws_buf_steal(&out);
+	if (go_inside(init) != 0)
+		return 1;
+	if (statx(AT_FDCWD, target,
+		  AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+		  STATX_MNT_ID, &st) < 0)
+		return errno != EACCES && errno != ENOENT && errno != ENOTDIR;
+	return !(st.stx_mask & STATX_MNT_ID) || st.stx_mnt_id == id;
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime ..." to mount point and options. */
-static int parse_line(const char *line, char **ret_target, char **ret_options)
+/*
+ * bwrap passes over a mount that its user cannot get to (another user's FUSE), and what
+ * lies below a folder it has covered is listed still. Nobody inside gets there either.
+ */
+static bool is_within_reach(pid_t init, const struct ws_mount_entry *m)
 {
-	const char *field[7];
+	pid_t pid = fork();
+	int status;
 
-	field[0] = line;
-	for (int i = 1; i < 7; i++) {
-		const char *blank = strchr(field[i - 1], ' ');
-
-		if (!blank)
-			return -1;
-		field[i] = blank + 1;
-	}
-	*ret_target = unescape(field[4], (size_t)(field[5] - field[4] - 1));
-	*ret_options = ws_strndup(field[5], (size_t)(field[6] - field[5] - 1));
-	return 0;
+	if (pid == 0)
+		_exit(look_inside(init, m->target, m->id));
+	return pid < 0 || ws_wait(pid, &status) < 0 || status != 0;
 }
 
-static int read_mountinfo(const char *path, struct ws_buf *text, struct ws_err *err)
+static bool is_read_only(const struct ws_mount_entry *m)
 {
-	WS_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || ws_read_fd(fd, MOUNTINFO_MAX, text) < 0)
-		return ws_fail_errno(err, "read '%s'", path);
-	return 0;
-}
-
-static int verify_line(const char *line, const struct ws_strv *writable,
-		       struct ws_err *err)
-{
-	WS_AUTO_FREE char *target = NULL;
-	WS_AUTO_FREE char *options = NULL;
-
-	if (parse_line(line, &target, &options) < 0)
-		return ws_fail(err, WS_INTERNAL,
-			       "the sandbox's mountinfo cannot be read");
-	if (ws_text_starts(options, "ro,") || !strcmp(options, "ro") ||
-	    ws_strv_has(writable, target))
-		return 0;
-	return ws_fail(err, WS_HOST_UNSUPPORTED, "'%s' would be writable in the sandbox",
-		       target);
+	return ws_text_starts(m->options, "ro,") || !strcmp(m->options, "ro");
 }
 
 int ws_mounts_verify(pid_t init, const struct ws_strv *writable, struct ws_err *err)
 {
-	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO(ws_mount_table) struct ws_mount_table t = { 0 };
 	char path[64];
-	char *rest = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)init);
-	if (read_mountinfo(path, &text, err) < 0)
+	if (ws_mount_table_read(path, &t, err) < 0)
 		return -1;
-	if (!text.len)
+	if (!t.n)
 		return ws_fail(err, WS_INTERNAL, "the sandbox has no mounts");
-	for (char *l = strtok_r(text.data, "\n", &rest); l;
-	     l = strtok_r(NULL, "\n", &rest))
-		if (verify_line(l, writable, err) < 0)
-			return -1;
+	for (size_t i = 0; i < t.n; i++)
+		if (!is_read_only(&t.v[i]) && !ws_strv_has(writable, t.v[i].target) &&
+		    is_within_reach(init, &t.v[i]))
+			return ws_fail(err, WS_HOST_UNSUPPORTED,
+				       "'%s' would be writable in the sandbox",
+				       t.v[i].target);
 	return 0;
 }
 
 int ws_mounts_below(const char *path, char **ret, struct ws_err *err)
 {
-	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
-	WS_AUTO_FREE char *prefix = ws_format("%s/", strcmp(path, "/") ? path : "");
-	char *rest = NULL;
+	WS_AUTO(ws_mount_table) struct ws_mount_table t = { 0 };
 
-	if (read_mountinfo("/proc/self/mountinfo", &text, err) < 0)
+	if (ws_mount_table_read("/proc/self/mountinfo", &t, err) < 0)
 		return -1;
-	if (!text.len)
-		return 0;
-	for (char *l = strtok_r(text.data, "\n", &rest); l;
-	     l = strtok_r(NULL, "\n", &rest)) {
-		WS_AUTO_FREE char *target = NULL;
-		WS_AUTO_FREE char *options = NULL;
+	for (size_t i = 0; i < t.n; i++) {
+		const char *rest = ws_path_below(t.v[i].target, path);
 
-		if (parse_line(l, &target, &options) == 0 &&
-		    ws_text_starts(target, prefix) && target[strlen(prefix)]) {
-			*ret = ws_steal_ptr(&target);
-			return 1;
-		}
+		if (!rest || !*rest)
+			continue;
+		*ret = ws_strdup(t.v[i].target);
+		return 1;
 	}
 	return 0;
 }

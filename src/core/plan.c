@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "core/plan_parts.h"
 #include "init/protocol.h"
 
-#define SMALL_TMPFS (1u << 20)
 #define SHM_SIZE (1u << 30)
 
 /* Of /etc only what programs need to run; nothing here names users, keys or hosts. */
@@ -91,13 +91,14 @@ void ws_host_release(struct ws_host *h)
 	ws_freep(&h->dirs);
 	ws_freep(&h->hostname);
 	ws_freep(&h->resolv_conf);
+	ws_freep(&h->ps);
 	ws_freep(&h->user);
 	ws_freep(&h->group);
 	ws_freep(&h->home);
 }
 
-static struct ws_mount *add(struct ws_plan *p, enum ws_mount_kind kind,
-			    const char *source, const char *target)
+struct ws_mount *ws_plan_add(struct ws_plan *p, enum ws_mount_kind kind,
+			     const char *source, const char *target)
 {
 	struct ws_mount *m;
 
@@ -109,45 +110,54 @@ static struct ws_mount *add(struct ws_plan *p, enum ws_mount_kind kind,
 	return m;
 }
 
-static void add_tmpfs(struct ws_plan *p, const char *target, unsigned mode, uint64_t size)
+void ws_plan_tmpfs(struct ws_plan *p, const char *target, unsigned mode, uint64_t size)
 {
-	struct ws_mount *m = add(p, WS_MOUNT_TMPFS, NULL, target);
+	struct ws_mount *m = ws_plan_add(p, WS_MOUNT_TMPFS, NULL, target);
 
 	m->mode = mode;
 	m->size = size;
 }
 
-static void add_data(struct ws_plan *p, const char *target, const char *data)
+void ws_plan_data(struct ws_plan *p, const char *target, const char *data)
 {
-	add(p, WS_MOUNT_DATA, NULL, target)->data = ws_strdup(data);
+	ws_plan_add(p, WS_MOUNT_DATA, NULL, target)->data = ws_strdup(data);
 }
 
 static void plan_system(struct ws_plan *p, const struct ws_host *host)
 {
-	add(p, WS_MOUNT_RO_BIND, "/usr", "/usr");
+	ws_plan_add(p, WS_MOUNT_RO_BIND, "/usr", "/usr");
 	for (size_t i = 0; i < host->ndirs; i++) {
 		const struct ws_host_dir *d = &host->dirs[i];
 		WS_AUTO_FREE char *path = ws_format("/%s", d->name);
 
 		if (d->link)
-			add(p, WS_MOUNT_SYMLINK, d->link, path);
+			ws_plan_add(p, WS_MOUNT_SYMLINK, d->link, path);
 		else
-			add(p, WS_MOUNT_RO_BIND, path, path);
+			ws_plan_add(p, WS_MOUNT_RO_BIND, path, path);
 	}
 }
 
-static void plan_kernel(struct ws_plan *p, const struct ws_host *host, uint64_t shm_size)
+/* They list the keyrings of the uid, those of the host's processes too. */
+void ws_plan_hide_keys(struct ws_plan *p)
 {
-	add(p, WS_MOUNT_PROC, NULL, "/proc");
+	ws_plan_data(p, "/proc/keys", "");
+	ws_plan_data(p, "/proc/key-users", "");
+}
+
+void ws_plan_proc(struct ws_plan *p, const struct ws_host *host)
+{
+	ws_plan_add(p, WS_MOUNT_PROC, NULL, "/proc");
 	ws_strv_push(&p->writable, "/proc");
-	/* They list the keyrings of the uid, those of the host's processes too. */
-	add_data(p, "/proc/keys", "");
-	add_data(p, "/proc/key-users", "");
+	ws_plan_hide_keys(p);
 	if (host->uid == 0) /* sysctls ask for kuid 0, not for a capability */
-		add(p, WS_MOUNT_RO_BIND, "/proc/sys", "/proc/sys");
-	add(p, WS_MOUNT_DEV, NULL, "/dev");
-	add_tmpfs(p, "/dev/shm", 01777, shm_size ? shm_size : SHM_SIZE);
-	add(p, WS_MOUNT_REMOUNT_RO, NULL, "/dev");
+		ws_plan_add(p, WS_MOUNT_RO_BIND, "/proc/sys", "/proc/sys");
+}
+
+void ws_plan_dev(struct ws_plan *p, uint64_t shm_size)
+{
+	ws_plan_add(p, WS_MOUNT_DEV, NULL, "/dev");
+	ws_plan_tmpfs(p, "/dev/shm", 01777, shm_size ? shm_size : SHM_SIZE);
+	ws_plan_add(p, WS_MOUNT_REMOUNT_RO, NULL, "/dev");
 	for (size_t i = 0; i < WS_ARRAY_SIZE(dev_writable); i++)
 		ws_strv_push(&p->writable, dev_writable[i]);
 }
@@ -168,8 +178,8 @@ static void plan_accounts(struct ws_plan *p, const struct ws_host *h)
 		ws_buf_addstr(&group, "root:x:0:\n");
 	ws_buf_addf(&group, "%s:x:%u:\n", h->group, (unsigned)h->gid);
 	ws_buf_addstr(&group, "nogroup:x:65534:\n");
-	add_data(p, "/etc/passwd", passwd.data);
-	add_data(p, "/etc/group", group.data);
+	ws_plan_data(p, "/etc/passwd", passwd.data);
+	ws_plan_data(p, "/etc/group", group.data);
 }
 
 static void plan_etc(struct ws_plan *p, const struct ws_host *host)
@@ -180,22 +190,23 @@ static void plan_etc(struct ws_plan *p, const struct ws_host *host)
 		name);
 	WS_AUTO_FREE char *hostname = ws_format("%s\n", name);
 
-	add(p, WS_MOUNT_DIR, NULL, "/etc");
+	ws_plan_add(p, WS_MOUNT_DIR, NULL, "/etc");
 	for (size_t i = 0; i < WS_ARRAY_SIZE(etc_shown); i++) {
 		WS_AUTO_FREE char *path = ws_format("/etc/%s", etc_shown[i]);
 
-		add(p, WS_MOUNT_RO_BIND_TRY, path, path);
+		ws_plan_add(p, WS_MOUNT_RO_BIND_TRY, path, path);
 	}
-	add(p, WS_MOUNT_SYMLINK, "../proc/self/mounts", "/etc/mtab");
+	ws_plan_add(p, WS_MOUNT_SYMLINK, "../proc/self/mounts", "/etc/mtab");
 	plan_accounts(p, host);
-	add_data(
+	ws_plan_data(
 		p, "/etc/nsswitch.conf",
 		"passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
 		"protocols: files\nservices: files\nethers: files\nrpc: files\n");
-	add_data(p, "/etc/hosts", hosts);
-	add_data(p, "/etc/hostname", hostname);
+	ws_plan_data(p, "/etc/hosts", hosts);
+	ws_plan_data(p, "/etc/hostname", hostname);
 	if (!(p->nsflags & CLONE_NEWNET) && host->resolv_conf)
-		add(p, WS_MOUNT_RO_BIND_TRY, host->resolv_conf, "/etc/resolv.conf");
+		ws_plan_add(p, WS_MOUNT_RO_BIND_TRY, host->resolv_conf,
+			    "/etc/resolv.conf");
 }
 
 /*
@@ -204,17 +215,17 @@ static void plan_etc(struct ws_plan *p, const struct ws_host *host)
  */
 static void plan_run(struct ws_plan *p, const struct ws_plan_source *src)
 {
-	add_tmpfs(p, "/run", 0755, SMALL_TMPFS);
-	add(p, WS_MOUNT_RO_BIND, src->init, WS_INIT_PATH);
+	ws_plan_tmpfs(p, "/run", 0755, WS_PLAN_SMALL_TMPFS);
+	ws_plan_add(p, WS_MOUNT_RO_BIND, src->init, WS_INIT_PATH);
 	for (size_t i = 0; i < src->repos.n; i++) {
 		WS_AUTO_FREE char *from =
 			ws_format("%s/pools/%s", src->root, src->pools.v[i]);
 		WS_AUTO_FREE char *to =
 			ws_format("/run/wsiso/objects/%s", src->repos.v[i]);
 
-		add(p, WS_MOUNT_RO_BIND, from, to);
+		ws_plan_add(p, WS_MOUNT_RO_BIND, from, to);
 	}
-	add(p, WS_MOUNT_REMOUNT_RO, NULL, "/run");
+	ws_plan_add(p, WS_MOUNT_REMOUNT_RO, NULL, "/run");
 }
 
 /* Kept for the session, or an empty mount point for each command's own tmpfs. */
@@ -224,10 +235,10 @@ static void plan_kept(struct ws_plan *p, const char *folder, bool kept, const ch
 	WS_AUTO_FREE char *from = ws_format("%s/%s", folder, name);
 
 	if (!kept) {
-		add(p, WS_MOUNT_DIR, NULL, target);
+		ws_plan_add(p, WS_MOUNT_DIR, NULL, target);
 		return;
 	}
-	add(p, WS_MOUNT_BIND, from, target);
+	ws_plan_add(p, WS_MOUNT_BIND, from, target);
 	ws_strv_push(&p->writable, target);
 }
 
@@ -238,12 +249,12 @@ static void plan_kept(struct ws_plan *p, const char *folder, bool kept, const ch
  */
 static void plan_live(struct ws_plan *p, const struct ws_plan_source *src)
 {
-	add(p, WS_MOUNT_DIR, NULL, "/workspace");
+	ws_plan_add(p, WS_MOUNT_DIR, NULL, "/workspace");
 	for (size_t i = 0; i < src->lives.n; i++) {
 		const char *name = src->lives.v[i];
 		WS_AUTO_FREE char *upper = ws_format("%s/upper/%s", src->folder, name);
 		WS_AUTO_FREE char *target = ws_format("/workspace/%s", name);
-		struct ws_mount *m = add(p, WS_MOUNT_OVERLAY, upper, target);
+		struct ws_mount *m = ws_plan_add(p, WS_MOUNT_OVERLAY, upper, target);
 
 		m->work = ws_format("%s/work/%s", src->folder, name);
 		ws_strv_push(&m->lowers, src->live_paths.v[i]);
@@ -262,10 +273,10 @@ static void plan_workspace(struct ws_plan *p, const struct ws_plan_source *src)
 	}
 	ws_strv_push(&p->writable, "/workspace");
 	if (src->stack->n == 0) {
-		add(p, WS_MOUNT_BIND, upper, "/workspace");
+		ws_plan_add(p, WS_MOUNT_BIND, upper, "/workspace");
 		return;
 	}
-	m = add(p, WS_MOUNT_OVERLAY, upper, "/workspace");
+	m = ws_plan_add(p, WS_MOUNT_OVERLAY, upper, "/workspace");
 	m->work = ws_format("%s/work", src->folder);
 	for (size_t i = 0; i < src->stack->n; i++)
 		ws_strv_addf(&m->lowers, "%s/layers/%s/root", src->root,
@@ -285,6 +296,26 @@ static uint64_t namespaces(const struct ws_spec_sandbox *sb)
 	return flags;
 }
 
+static void plan_overlay(struct ws_plan *p, const struct ws_plan_source *src,
+			 const struct ws_host *host)
+{
+	const struct ws_spec *spec = src->spec;
+
+	plan_system(p, host);
+	ws_plan_proc(p, host);
+	ws_plan_dev(p, spec->limits.tmp_size);
+	plan_etc(p, host);
+	plan_run(p, src);
+	ws_plan_add(p, WS_MOUNT_DIR, NULL, "/var");
+	ws_plan_add(p, WS_MOUNT_SYMLINK, "../tmp", "/var/tmp");
+	ws_plan_add(p, WS_MOUNT_SYMLINK, "../run", "/var/run");
+	plan_kept(p, src->folder, spec->session_tmp, "tmp", "/tmp");
+	plan_kept(p, src->folder, spec->persistent_home, "home", host->home);
+	if (src->stack)
+		plan_workspace(p, src);
+	ws_plan_add(p, WS_MOUNT_REMOUNT_RO, NULL, "/");
+}
+
 void ws_plan_make(const struct ws_plan_source *src, const struct ws_host *host,
 		  struct ws_plan *ret)
 {
@@ -294,16 +325,8 @@ void ws_plan_make(const struct ws_plan_source *src, const struct ws_host *host,
 	ret->nsflags = namespaces(&spec->sandbox);
 	ws_filter_of_spec(spec, &ret->filters);
 	ret->hostname = ws_strdup(spec->sandbox.hostname);
-	plan_system(ret, host);
-	plan_kernel(ret, host, spec->limits.tmp_size);
-	plan_etc(ret, host);
-	plan_run(ret, src);
-	add(ret, WS_MOUNT_DIR, NULL, "/var");
-	add(ret, WS_MOUNT_SYMLINK, "../tmp", "/var/tmp");
-	add(ret, WS_MOUNT_SYMLINK, "../run", "/var/run");
-	plan_kept(ret, src->folder, spec->session_tmp, "tmp", "/tmp");
-	plan_kept(ret, src->folder, spec->persistent_home, "home", host->home);
-	if (src->stack)
-		plan_workspace(ret, src);
-	add(ret, WS_MOUNT_REMOUNT_RO, NULL, "/");
+	if (spec->mode == WS_MODE_HOST_READONLY)
+		ws_plan_host(ret, src, host);
+	else
+		plan_overlay(ret, src, host);
 }

@@ -72,11 +72,20 @@ struct ws_host {
 	size_t ndirs;
 	char *hostname;
 	char *resolv_conf; /* resolved path, or NULL */
+	char *ps;	   /* procps' ps, resolved, or NULL */
 };
 
 #define WS_HOST_INIT ((struct ws_host){ 0 })
 
 void ws_host_release(struct ws_host *h);
+
+/*
+ * What of the host mode host_readonly covers (hostview.h finds it out): COVERS when the
+ * host is in place, LATE over the launch folder's overlay.
+ */
+struct ws_hostview {
+	struct ws_plan covers, late; /* their mounts alone */
+};
 
 /* What of a session a plan is made from; all of it stays the caller's. */
 struct ws_plan_source {
@@ -89,6 +98,8 @@ struct ws_plan_source {
 	struct ws_strv pools;	     /* ... and their pools, in the same order */
 	struct ws_strv lives;	   /* names of repos whose live folder is the lower ... */
 	struct ws_strv live_paths; /* ... and those folders */
+	const char *launch_dir;	   /* host_readonly alone, as the next */
+	const struct ws_hostview *view;
 };
 
 #define WS_PLAN_SOURCE_INIT ((struct ws_plan_source){ 0 })

@@ -258,7 +258,7 @@ const struct ws_probe ws_probes[] = {
 	{ "overlay", ws_probe_overlay }, { "network", ws_probe_network },
 	{ "enter", ws_probe_enter },	 { "seccomp", probe_seccomp },
 	{ "landlock", probe_landlock },	 { "cgroup", probe_cgroup },
-	{ "groups", probe_groups },
+	{ "groups", probe_groups },	 { "mounts", ws_probe_mounts },
 };
 
 const size_t ws_probe_count = WS_ARRAY_SIZE(ws_probes);

@@ -28,6 +28,8 @@ void ws_probe_userns(const struct ws_probe_host *host, struct ws_check_item *ite
 void ws_probe_overlay(const struct ws_probe_host *host, struct ws_check_item *item);
 void ws_probe_network(const struct ws_probe_host *host, struct ws_check_item *item);
 void ws_probe_enter(const struct ws_probe_host *host, struct ws_check_item *item);
+/* Those of the host that do not answer (probe_mounts.c). */
+void ws_probe_mounts(const struct ws_probe_host *host, struct ws_check_item *item);
 
 /*
  * Has an overlay been mounted and written in this root since the boot? If not, it is

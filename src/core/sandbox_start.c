@@ -23,6 +23,7 @@
 #include "core/cgroup.h"
 #include "core/enter.h"
 #include "core/host.h"
+#include "core/hostview.h"
 #include "core/mounts.h"
 #include "core/plan.h"
 #include "core/render.h"
@@ -39,6 +40,7 @@
 /* All that a start holds on to until init has its GO. */
 struct start {
 	struct ws_host host;
+	struct ws_hostview view;
 	struct ws_plan plan;
 	struct ws_binds binds;
 	struct ws_bwrap bwrap;
@@ -77,6 +79,7 @@ static void start_release(struct start *st)
 	ws_bwrap_release(&st->bwrap);
 	ws_plan_release(&st->plan);
 	ws_binds_release(&st->binds);
+	ws_hostview_release(&st->view);
 	ws_host_release(&st->host);
 	ws_cgroup_release(&st->cgroup);
 }
@@ -96,6 +99,10 @@ static int make_plan(const struct ws_root *root, const struct ws_session *s,
 	    ws_host_look(&st->host, err) < 0)
 		return -1;
 	ws_host_source(root->path, s, &src);
+	src.view = &st->view;
+	if (s->spec.mode == WS_MODE_HOST_READONLY &&
+	    ws_hostview_look(root, s, &st->view, err) < 0)
+		return -1;
 	ws_plan_make(&src, &st->host, &st->plan);
 	if (ws_binds_open(root, &s->spec, &st->binds, err) < 0 ||
 	    ws_binds_plan(&st->binds, &st->plan, err) < 0)

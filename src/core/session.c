@@ -38,6 +38,7 @@ static const struct ws_json_field session_fields[] = {
 	WS_FIELD(ws_session, profile, STRING, false),
 	WS_FIELD(ws_session, network, STRING, false),
 	WS_FIELD(ws_session, hold, STRING, false),
+	WS_FIELD(ws_session, launch_dir, STRING, false),
 	WS_FIELD(ws_session, stack, STRV, false),
 	{ 0 },
 };
@@ -102,6 +103,7 @@ void ws_session_release(struct ws_session *s)
 	ws_freep(&s->parent);
 	ws_freep(&s->network);
 	ws_freep(&s->hold);
+	ws_freep(&s->launch_dir);
 }
 
 static uint64_t ns_of(struct timespec t)
@@ -212,8 +214,16 @@ int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
 		return -1;
 	if (ws_root_spec(root, doc, SPEC_FILE, false, &s->spec, err) < 0)
 		return -1;
+	if ((s->spec.mode == WS_MODE_HOST_READONLY) != (s->launch_dir != NULL)) {
+		ws_fail(err, WS_SPEC_INVALID,
+			"'mode' is not the one session '%s' was made with", s->id);
+		return ws_hint(err, "make another session for another mode");
+	}
 	if (s->network)
 		s->spec.sandbox.unshare_net = strcmp(s->network, "share") != 0;
+	else if (s->spec.mode == WS_MODE_HOST_READONLY) /* what nobody has answered: no */
+		s->spec.sandbox.unshare_net =
+			s->spec.host_readonly.network != WS_NETWORK_SHARE;
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct ws_session {
 	char *network; /* "share" or "isolate" as update set it; NULL: the spec's */
 	char *hold;    /* why gc leaves it alone; NULL: it does not */
 	uint64_t expired; /* ns since 1970 when gc removed its edits; 0: it lives */
+	char *launch_dir; /* host_readonly: resolved; else NULL */
 	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
 	struct ws_session_repo *repos;
 	size_t nrepos;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/spec_fields.h"
 #include "core/spec_tighten.h"
 
@@ -141,10 +142,17 @@ static int check_repos(const struct ws_spec *spec, struct ws_err *err)
 	return 0;
 }
 
+/* In host_readonly there are no snapshots, and so none that cannot be made. */
+static bool matters(const struct ws_spec_field *field, const struct ws_spec *spec)
+{
+	return spec->mode != WS_MODE_HOST_READONLY ||
+	       !ws_text_starts(field->key, "snapshots.");
+}
+
 int ws_spec_check_built(const struct ws_spec *spec, struct ws_err *err)
 {
 	for (const struct ws_spec_field *f = WS_SPEC_FIELDS; f->key; f++)
-		if (f->later && !strchr(f->key, '[') &&
+		if (f->later && !strchr(f->key, '[') && matters(f, spec) &&
 		    check_field(f, f->key, spec, err) < 0)
 			return -1;
 	return check_repos(spec, err);

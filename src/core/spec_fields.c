@@ -27,7 +27,6 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	  .help = "If false, create, exec and run refuse; nothing ever runs on the host instead" },
 	{ "mode", WS_KEY_ENUM, .flags = WS_KEY_FALLBACK, .when = WS_WHEN_CREATE, AT(mode),
 	  .words = { "overlay", "host_readonly" }, .def = "\"overlay\"",
-	  .later = "the read-only view of the host",
 	  .help = "A workspace of its own over snapshots, or the host's files read-only" },
 
 	{ "repos", WS_KEY_ITEMS, .when = WS_WHEN_CREATE, AT(repos),

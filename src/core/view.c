@@ -125,6 +125,9 @@ static int print_own(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 	WS_AUTO_FREE char *upper = ws_format("%s/upper", s->path);
 
 	ws_jsonw_object(w, "wsiso");
+	ws_jsonw_str(w, "mode", s->launch_dir ? "host_readonly" : "overlay");
+	if (s->launch_dir)
+		ws_jsonw_str(w, "launch_dir", s->launch_dir);
 	ws_jsonw_strv(w, "stack", &s->stack);
 	print_repos(s, w);
 	ws_jsonw_str(w, "upper", ws_session_is_run(s) ? NULL : upper);

@@ -11,12 +11,13 @@
 /*
  * wsiso-init: all of wsiso that runs inside a sandbox. Static, libc alone, no heap.
  *
- *   main.c      boot or enter
+ *   main.c      boot, enter, or in the place of ps
  *   pid1.c      boot: PID 1, which keeps the sandbox until it has been idle enough
  *   enter.c     enter: from the exec by the host's wsiso to the exec of the command
  *   confine.c   what is taken away on that way
  *   label.c     the label of AppArmor or SELinux
  *   shepherd.c  a command's keeper: its status, its signals, its end
+ *   ps.c        ps, for a /proc of another PID namespace
  *   tree.c      all descendants of this process
  *   file.c      file: a session's files for who asks from outside
  *   wire.c      frames, and the plan that comes as one
@@ -52,6 +53,8 @@ void ws_command_release(struct ws_command *c);
 _Noreturn void ws_file_run(int argc, char **argv);
 _Noreturn void ws_pid1_run(void);
 _Noreturn void ws_enter_run(void);
+/* In the place of ps, where /proc has other PIDs than we have. */
+_Noreturn void ws_ps_run(char **argv);
 
 /* /dev/null as descriptors 0 to 2. */
 int ws_confine_stdio(void);

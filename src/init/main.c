@@ -34,6 +34,10 @@ void ws_forget_startup(void)
  */
 int main(int argc, char **argv)
 {
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+
+	if (argc && !strcmp(slash ? slash + 1 : argv[0], "ps"))
+		ws_ps_run(argv);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || argc < 2)
 		return EXIT_USAGE;
 	if (!strcmp(argv[1], "file"))

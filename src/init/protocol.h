@@ -16,6 +16,8 @@
  */
 #define WS_PROTOCOL 2
 #define WS_INIT_PATH "/run/wsiso/init"
+/* host_readonly: the host's ps, in whose place wsiso-init is */
+#define WS_PS_PATH "/run/wsiso/ps"
 
 /*
  * bwrap passes these on to "init boot" (PID 1). LOCK is the session's mutex, an open file

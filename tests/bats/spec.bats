@@ -179,7 +179,7 @@ good() {
 
 @test "what this build cannot do is refused, with the key and what is missing" {
 	local asks key
-	for asks in '{"mode": "host_readonly"}' '{"subagent_isolation": "isolated"}' \
+	for asks in '{"subagent_isolation": "isolated"}' \
 		'{"workspace_ttl": 1}' \
 		'{"snapshots": {"upper_dir_ttl": 1}}' '{"snapshots": {"cleanup_interval": 1}}' \
 		'{"integration": {"resolver": ["/bin/true"]}}'; do

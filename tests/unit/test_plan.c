@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "core/plan.h"
+#include "core/plan_parts.h"
 #include "core/render.h"
 #include "golden.h"
 
@@ -73,6 +74,17 @@ static bool every_tmpfs_has_a_size(const struct ws_plan *plan)
 	return true;
 }
 
+static void print_args(const struct ws_strv *args, struct ws_buf *text)
+{
+	for (size_t i = 0; i < args->n; i++)
+		ws_buf_addf(text, "%s%s",
+			    i && !strncmp(args->v[i], "--", 2) ? "\n"
+			    : i				       ? " "
+							       : "",
+			    args->v[i]);
+	ws_buf_addch(text, '\n');
+}
+
 static void test_golden(void)
 {
 	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
@@ -84,14 +96,80 @@ static void test_golden(void)
 	ws_spec_init(&spec);
 	ws_strv_add(&stack, "base-a", "git-a", NULL);
 	render(&spec, &stack, "app", &args, &data, &plan);
-	for (size_t i = 0; i < args.n; i++)
-		ws_buf_addf(&text, "%s%s",
-			    i && !strncmp(args.v[i], "--", 2) ? "\n"
-			    : i				      ? " "
-							      : "",
-			    args.v[i]);
-	ws_buf_addch(&text, '\n');
+	print_args(&args, &text);
 	CHECK_GOLDEN("bwrap-overlay.args", ws_buf_str(&text));
+}
+
+/* Mode host_readonly, with one cover of each kind; LATE is over the launch folder. */
+static void render_host(struct ws_spec *spec, struct ws_strv *args, struct ws_strv *data,
+			struct ws_plan *plan)
+{
+	struct ws_strv stack = WS_STRV_INIT;
+	struct ws_hostview view = { 0 };
+	struct ws_plan_source src = { .spec = spec,
+				      .root = "/root",
+				      .folder = "/root/sessions/s",
+				      .init = "/libexec/init",
+				      .stack = &stack,
+				      .launch_dir = "/home/ann/project",
+				      .view = &view };
+	WS_AUTO(ws_host) struct ws_host host = WS_HOST_INIT;
+
+	fixed_host(&host);
+	ws_freep(&host.resolv_conf);
+	host.resolv_conf = ws_strdup("/run/resolve/resolv.conf");
+	host.ps = ws_strdup("/usr/bin/ps");
+	spec->mode = WS_MODE_HOST_READONLY;
+	ws_plan_tmpfs(&view.covers, "/home/ann", 0750, WS_PLAN_SMALL_TMPFS);
+	ws_plan_add(&view.covers, WS_MOUNT_RO_BIND_TRY, "/home/ann/project",
+		    "/home/ann/project");
+	ws_plan_add(&view.covers, WS_MOUNT_SYMLINK, "project", "/home/ann/link");
+	ws_plan_add(&view.covers, WS_MOUNT_REMOUNT_RO, NULL, "/home/ann");
+	ws_plan_data(&view.late, "/home/ann/project/.env", "");
+	ws_plan_make(&src, &host, plan);
+	ws_render_bwrap(plan, 10, args, data);
+	ws_plan_release(&view.covers);
+	ws_plan_release(&view.late);
+}
+
+static void test_host(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+
+	ws_spec_init(&spec);
+	render_host(&spec, &args, &data, &plan);
+	print_args(&args, &text);
+	CHECK_GOLDEN("bwrap-host.args", ws_buf_str(&text));
+	CHECK(every_tmpfs_has_a_size(&plan));
+	CHECK(FIND("--proc") < 0); /* the host's is there already */
+	CHECK(FIND("--overlay") > FIND("--remount-ro", "/home/ann"));
+	CHECK(FIND("/home/ann/project/.env") > FIND("--overlay"));
+	CHECK(ws_strv_has(&plan.writable, "/home/ann/project"));
+	CHECK(!ws_strv_has(&plan.writable, "/proc"));
+	CHECK(plan.filters.n == 2 && plan.filters.v[1] == WS_FILTER_HOST);
+}
+
+static void test_host_options(void)
+{
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
+	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT, data = WS_STRV_INIT;
+	WS_AUTO(ws_plan) struct ws_plan plan = WS_PLAN_INIT;
+
+	ws_spec_init(&spec);
+	spec.host_readonly.unshare_pid = true;
+	spec.host_readonly.scratch_overlay = false;
+	spec.host_readonly.expose_host_tmp = false;
+	spec.sandbox.seccomp = WS_SECCOMP_OFF;
+	render_host(&spec, &args, &data, &plan);
+	CHECK(FIND("--proc", "/proc") > FIND("--ro-bind", "/", "/"));
+	CHECK(FIND("--overlay") < 0);
+	CHECK(FIND("/tmp/host") < 0);
+	CHECK(FIND("/usr/bin/ps") < 0);
+	CHECK(!ws_strv_has(&plan.writable, "/home/ann/project"));
+	CHECK(plan.filters.n == 1 && plan.filters.v[0] == WS_FILTER_HOST);
 }
 
 static void test_every_sandbox(void)
@@ -272,5 +350,7 @@ int main(void)
 	test_live();
 	test_options();
 	test_run();
+	test_host();
+	test_host_options();
 	return CHECK_DONE();
 }
