@@ -184,7 +184,6 @@ static const struct {
 	const char *what;
 } steps[] = {
 	[WS_STEP_PROTOCOL] = { WS_STATE_VERSION, "talk with the sandbox's init" },
-	[WS_STEP_KEYRING] = { WS_HOST_UNSUPPORTED, "take the sandbox's session keyring" },
 	[WS_STEP_MOUNT] = { WS_HOST_UNSUPPORTED, "mount a private HOME or /tmp" },
 	[WS_STEP_CONFINE] = { WS_HOST_UNSUPPORTED, "confine the command" },
 	[WS_STEP_LABEL] = { WS_HOST_UNSUPPORTED, "give the command the sandbox's label" },
@@ -223,11 +222,6 @@ static int failed(struct entry *y, const struct ws_buf *data, struct ws_err *err
 		err->kind = WS_SANDBOX_LOST;
 		err->sys = ESRCH;
 	}
-	if (f.step == WS_STEP_KEYRING && f.error == EDQUOT)
-		ws_hint(err,
-			"a session may be using up this user's keys: wsiso list, wsiso "
-			"stop; \"seccomp\": \"enforce\" keeps commands from them; else raise the "
-			"sysctl kernel.keys.maxkeys");
 	if (f.step == WS_STEP_LABEL)
 		ws_hint(err, "AppArmor or SELinux confines wsiso's caller, and lets it "
 			     "choose no label: call wsiso from an unconfined process");

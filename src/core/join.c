@@ -19,6 +19,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "core/cgroup.h"
+#include "core/keyring.h"
 #include "init/protocol.h"
 
 #define JOIN_TIMEOUT_MS 30000
@@ -28,12 +29,26 @@
 #define ENV_END 51
 
 /* How the joining process says what became of it. */
-enum join_step { JOINED, CGROUP, PREPARE, FIND, SETNS, CAPABILITIES, FORK, EXEC };
+enum join_step {
+	JOINED,
+	CGROUP,
+	KEYRING,
+	PREPARE,
+	FIND,
+	SETNS,
+	CAPABILITIES,
+	FORK,
+	EXEC
+};
 
 static const char *const step_names[] = {
-	[PREPARE] = "prepare for the sandbox",	   [FIND] = "find the sandbox's init",
-	[SETNS] = "join the sandbox's namespaces", [CAPABILITIES] = "keep capabilities",
-	[FORK] = "fork into the sandbox",	   [EXEC] = "run '" WS_INIT_PATH "'",
+	[KEYRING] = "take the sandbox's session keyring",
+	[PREPARE] = "prepare for the sandbox",
+	[FIND] = "find the sandbox's init",
+	[SETNS] = "join the sandbox's namespaces",
+	[CAPABILITIES] = "keep capabilities",
+	[FORK] = "fork into the sandbox",
+	[EXEC] = "run '" WS_INIT_PATH "'",
 };
 
 struct report {
@@ -187,6 +202,8 @@ static _Noreturn void join(const struct ws_sandbox *sb, struct joiner *j)
 
 	if (j->cgroup >= 0 && write(j->cgroup, "0", 1) != 1)
 		tell(j, CGROUP, errno, 0);
+	if (ws_keyring_join(sb->keyring) < 0)
+		tell(j, KEYRING, errno, 0);
 	if (prepare(j) < 0)
 		tell(j, PREPARE, errno, 0);
 	if (find_init(sb, j) < 0)
@@ -278,7 +295,7 @@ static int fail(const struct report *r, struct ws_err *err)
 	} else if (r->step != FORK) {
 		err->kind = WS_HOST_UNSUPPORTED;
 	}
-	return -1;
+	return r->step == KEYRING && r->error == EDQUOT ? ws_keyring_hint(err) : -1;
 }
 
 int ws_join(const struct ws_sandbox *sb, int control, pid_t *ret_pid, struct ws_err *err)

@@ -18,6 +18,7 @@ static const struct ws_json_field sandbox_fields[] = {
 	WS_FIELD(ws_sandbox, policy, STRING, true),
 	WS_FIELD(ws_sandbox, label, STRING, false),
 	WS_FIELD(ws_sandbox, filter, STRING, false),
+	WS_FIELD(ws_sandbox, keyring, STRING, false),
 	WS_FIELD(ws_sandbox, bwrap, STRING, false),
 	WS_FIELD(ws_sandbox, bwrap_version, STRING, false),
 	WS_FIELD(ws_sandbox, build, STRING, false),
@@ -33,6 +34,7 @@ void ws_sandbox_release(struct ws_sandbox *sb)
 	ws_freep(&sb->policy);
 	ws_freep(&sb->label);
 	ws_freep(&sb->filter);
+	ws_freep(&sb->keyring);
 	ws_freep(&sb->bwrap);
 	ws_freep(&sb->bwrap_version);
 	ws_freep(&sb->build);

@@ -25,6 +25,7 @@ struct ws_sandbox {
 	char *policy;	  /* canonical text it was started with */
 	char *label;	  /* LSM label of init, or "" */
 	char *filter;	  /* digest of the system call filters of init, or "" */
+	char *keyring;	  /* name of its session keyring */
 	char *bwrap, *bwrap_version, *build;
 	char *cgroup; /* the folder of the session's own; NULL: that of its starter */
 };

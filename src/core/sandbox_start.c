@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/keyctl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 #include "core/enter.h"
 #include "core/host.h"
 #include "core/hostview.h"
+#include "core/keyring.h"
 #include "core/mounts.h"
 #include "core/plan.h"
 #include "core/render.h"
@@ -47,6 +46,7 @@ struct start {
 	struct ws_strv args, data;
 	struct ws_buf filters[WS_PLAN_FILTERS_MAX];
 	int args_fd;
+	char keyring[WS_KEYRING_NAME_MAX];
 	int *data_fds; /* what bwrap reads: DATA, then the filters */
 	size_t ndata;
 	int control, control_inside;
@@ -173,30 +173,6 @@ static struct ws_fdmap *map_descriptors(const struct start *st, int use, size_t 
 	return map;
 }
 
-/* Is keyctl forbidden altogether: even a question that has an answer everywhere else? */
-static bool keyctl_forbidden(void)
-{
-	return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_PROCESS_KEYRING, 0) <
-		       0 &&
-	       errno == EPERM;
-}
-
-/*
- * A session keyring that nobody else has, for PID 1: it inherits ours, and its filter
- * lets it make none. Commands join one of the sandbox's own when they enter. Where there
- * are no keyrings, or a filter around us forbids them, there is nothing to reach.
- */
-static int leave_keyring(struct ws_err *err)
-{
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 ||
-	    errno == ENOSYS || (errno == EPERM && keyctl_forbidden()))
-		return 0;
-	ws_fail_errno(err, "take a new session keyring");
-	err->kind = WS_HOST_UNSUPPORTED;
-	return errno == EDQUOT ? ws_hint(err, "raise the sysctl kernel.keys.maxkeys")
-			       : -1;
-}
-
 static int spawn_bwrap(struct start *st, int use, struct ws_err *err)
 {
 	char args_fd[16];
@@ -321,6 +297,7 @@ static int fill_record(const struct ws_session *s, const struct start *st, pid_t
 	sb->build = ws_strdup(PACKAGE_VERSION);
 	sb->cgroup = ws_strdup(st->cgroup.path);
 	sb->filter = ws_seccomp_digest(st->filters);
+	sb->keyring = ws_strdup(st->keyring);
 	read_label(init, &sb->label);
 	return 0;
 }
@@ -373,7 +350,7 @@ static int bring_up(const struct ws_session *s, struct start *st, int use,
 {
 	pid_t init = -1;
 
-	if (leave_keyring(err) < 0 || spawn_within(s, st, use, err) < 0)
+	if (ws_keyring_make(st->keyring, err) < 0 || spawn_within(s, st, use, err) < 0)
 		return -1;
 	if (wait_ready(st, &init, err) < 0)
 		return explain(st, err);

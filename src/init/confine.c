@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/keyctl.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -18,9 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KEYRING "wsiso"
-/* possessor: all; same user: find it by its name, no more */
-#define KEYRING_PERM 0x3f080000L
 #define NUMBER_SIZE 24
 #define TMPFS_BYTES_PER_INODE 4096
 #define TMPFS_INODES_MIN 1024
@@ -37,32 +33,6 @@ int ws_confine_stdio(void)
 	if (fd > 2)
 		close(fd);
 	return 0;
-}
-
-/* Does it forbid even a question that has an answer everywhere else? */
-static int keyctl_forbidden(void)
-{
-	long key =
-		syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_PROCESS_KEYRING, 0);
-
-	return key < 0 && errno == EPERM;
-}
-
-/*
- * Keyrings are named per user namespace. So this is one for all commands of the sandbox
- * and no other's: a key each would soon use up the 200 that a user may have.
- * Where keyctl does not exist, or a filter that commands inherit as well forbids it
- * altogether, nobody can reach the keyring that is there.
- */
-int ws_confine_keyring(void)
-{
-	long key = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, KEYRING);
-
-	if (key >= 0)
-		return (int)syscall(SYS_keyctl, KEYCTL_SETPERM, key, KEYRING_PERM);
-	if (errno == ENOSYS || (errno == EPERM && keyctl_forbidden()))
-		return 0;
-	return -1;
 }
 
 static const char *format_number(char out[NUMBER_SIZE], uint64_t n, unsigned base)
@@ -190,9 +160,6 @@ static int drop_capabilities(void)
 
 int ws_confine_shepherd(const struct ws_command *c, enum ws_step *ret_step)
 {
-	*ret_step = WS_STEP_KEYRING;
-	if (ws_confine_keyring() < 0)
-		return -1;
 	umask(c->head.umask);
 	*ret_step = WS_STEP_MOUNT;
 	if (mount_all(c) < 0)

@@ -58,8 +58,6 @@ _Noreturn void ws_ps_run(char **argv);
 
 /* /dev/null as descriptors 0 to 2. */
 int ws_confine_stdio(void);
-/* The sandbox's session keyring instead of the one that was inherited. */
-int ws_confine_keyring(void);
 /* Everything that shepherd and command have in common; *ret_step is set on failure. */
 int ws_confine_shepherd(const struct ws_command *c, enum ws_step *ret_step);
 /* The rest, in the command's own process; SHEPHERD is its parent. */

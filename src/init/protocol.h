@@ -14,7 +14,7 @@
  * What comes from inside has the one length that its type has; anything else ends the
  * talk.
  */
-#define WS_PROTOCOL 2
+#define WS_PROTOCOL 3
 #define WS_INIT_PATH "/run/wsiso/init"
 /* host_readonly: the host's ps, in whose place wsiso-init is */
 #define WS_PS_PATH "/run/wsiso/ps"
@@ -87,7 +87,6 @@ struct ws_go {
 /* Where a command failed before it ran; status 126 and 127 come from EXEC alone. */
 enum ws_step {
 	WS_STEP_PROTOCOL = 1,
-	WS_STEP_KEYRING,
 	WS_STEP_MOUNT,	 /* the per-command tmpfs */
 	WS_STEP_CONFINE, /* descriptors, capabilities, no_new_privs */
 	WS_STEP_LABEL,	 /* AppArmor's or SELinux's */
