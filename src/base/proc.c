@@ -111,7 +111,7 @@ int ws_proc_open(const struct ws_proc_id *id)
 	WS_AUTO_CLOSE int fd = -1;
 	uint64_t start;
 
-	if (!boot[0]) /* for want of descriptors, say: nothing is known, and it may live */
+	if (!boot[0]) /* for want of descriptors, say: then it may live */
 		return -1;
 	if (id->pid > 0 && strcmp(id->boot, boot) == 0)
 		fd = ws_pidfd_open(id->pid);

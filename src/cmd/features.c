@@ -9,7 +9,8 @@ static const struct {
 	const char *name;
 	bool built;
 } parts[] = {
-	/* clang-format off: a line for each */
+	/* a line for each */
+	/* clang-format off */
 	{ "overlay", true },
 	{ "git", true },
 	{ "tty", true },

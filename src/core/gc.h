@@ -10,21 +10,22 @@
 
 /* What of a root has no use any more, and its removal: mark and sweep. */
 struct ws_gc_opts {
-	bool dry_run;	      /* only tell */
-	bool if_due;	      /* nothing sooner than cleanup_interval after the last run */
+	bool dry_run; /* only tell */
+	bool if_due;  /* nothing sooner than cleanup_interval after the last run */
 	uint64_t max_seconds; /* 0: as long as it takes */
-	/* is told of each item at once, or NULL: a caller with a terminal shows progress */
+	/* is told of each item at once, or NULL */
 	void (*on_item)(const char *kind, const char *id);
 };
 
 enum ws_gc_action {
 	WS_GC_REMOVED, /* with dry_run: would be */
-	WS_GC_NOTED,   /* a first sighting, or one less than an hour ago: it stays for now */
+	WS_GC_NOTED,   /* seen idle once, or less than an hour ago: it stays for now */
 	WS_GC_LEFT,    /* could not be judged, or not be removed; REASON says why */
 };
 
 struct ws_gc_item {
-	const char *kind; /* "session", "tombstone", "snapshot", "layer", "pool", "leftover" */
+	/* "session", "tombstone", "snapshot", "layer", "pool" or "leftover" */
+	const char *kind;
 	char *id;
 	enum ws_gc_action action;
 	char *reason;

@@ -8,8 +8,8 @@
 /*
  * What becomes of a session that nobody uses: pure. Edits cannot be made again, and a
  * clock can be wrong: so a session goes only when two sightings, an hour of this
- * machine's uptime apart, have both found it idle for longer than its TTL, and when between
- * them the wall clock has advanced as the boot clock has.
+ * machine's uptime apart, have both found it idle for longer than its TTL, and when
+ * between them the wall clock has advanced as the boot clock has.
  */
 
 /* A moment by both clocks; of a sighting, wall_ns 0: there was none. */

@@ -149,8 +149,9 @@ static int judge(struct ws_gc_run *run, const struct ws_session *s)
 	case WS_GC_KEEP:
 		return 1;
 	case WS_GC_DOUBT:
-		ws_gc_item_add(run, "session", s->id, WS_GC_LEFT, 0,
-			       "its last use lies in the future: a clock is, or was, wrong");
+		ws_gc_item_add(
+			run, "session", s->id, WS_GC_LEFT, 0,
+			"its last use lies in the future: a clock is, or was, wrong");
 		return 1;
 	case WS_GC_SIGHT:
 		if (!run->opts->dry_run)
@@ -229,11 +230,12 @@ static void end_half_made(struct ws_gc_run *run, int sessions, const char *id)
 	    faccessat(dir, "state.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return;
 	for (size_t i = 0; i < EDITS; i++) {
-		if (!strcmp(contents[i], "work") || ws_dir_is_empty(dir, contents[i], !strcmp(contents[i], "upper")))
+		if (!strcmp(contents[i], "work") ||
+		    ws_dir_is_empty(dir, contents[i], !strcmp(contents[i], "upper")))
 			continue;
-		ws_gc_item_add(run, "session", id, WS_GC_LEFT, 0,
-			       "it has files, but no record: wsiso delete -f %s removes it",
-			       id);
+		ws_gc_item_add(
+			run, "session", id, WS_GC_LEFT, 0,
+			"it has files, but no record: wsiso delete -f %s removes it", id);
 		return;
 	}
 	remove_folder(run, sessions, "leftover", id, "nobody made a session of it");

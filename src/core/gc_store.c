@@ -18,11 +18,13 @@
 
 /*
  * What sessions share. The names of layers and pools are read before the manifests: a
- * builder writes its plan first, so what has a name by then is in a manifest, or nobody's.
+ * builder writes its plan first, so what has a name by then is in a manifest, or
+ * nobody's.
  */
 struct manifest {
 	struct ws_snapshot s;
-	uint64_t last; /* ns since 1970: when it was taken, or a session that had it ended */
+	/* ns since 1970: when it was taken, or a session that had it ended */
+	uint64_t last;
 	bool gone;
 };
 
@@ -178,8 +180,7 @@ static void remove_old_snapshots(struct store *st)
 		if (m->s.building)
 			remove_snapshot(st, m, "whoever built it is gone");
 		else if (!has_session(st, m) &&
-			 ws_gc_is_old(st->run->now, m->last,
-				      st->run->spec.workspace_ttl))
+			 ws_gc_is_old(st->run->now, m->last, st->run->spec.workspace_ttl))
 			remove_snapshot(st, m, "no session has it any more");
 	}
 }
@@ -227,8 +228,8 @@ static void remove_stray_layers(struct store *st)
 		uint64_t bytes;
 
 		if (ws_refs_count(&st->run->layers, name) ||
-		    ws_refs_count(&st->in_layers, name) || !ws_layer_exists(st->run->root, name) ||
-		    has_owner(st, name))
+		    ws_refs_count(&st->in_layers, name) ||
+		    !ws_layer_exists(st->run->root, name) || has_owner(st, name))
 			continue;
 		bytes = remove_layer(st->run, name, &err);
 		ws_gc_item_add(st->run, "layer", name,

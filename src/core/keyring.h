@@ -5,12 +5,12 @@
 #include "base/err.h"
 
 /*
- * A session keyring for each sandbox: PID 1 and all commands have it, nobody else, and the
- * caller's own is out of reach. One for all of them, since each is a key of the 200 that a
- * user may have (kernel.keys.maxkeys), and found by its name: keyrings are named per
- * user namespace, so both of these are done before a sandbox's is entered. What is then
- * executed inherits it. Where there are no keyrings, or a filter around us forbids them,
- * there is nothing to reach either, and both succeed.
+ * A session keyring for each sandbox: PID 1 and all commands have it, nobody else, and
+ * the caller's own is out of reach. One for all of them, since each is a key of the 200
+ * that a user may have (kernel.keys.maxkeys), and found by its name: keyrings are named
+ * per user namespace, so both of these are done before a sandbox's is entered. What is
+ * then executed inherits it. Where there are no keyrings, or a filter around us forbids
+ * them, there is nothing to reach either, and both succeed.
  */
 #define WS_KEYRING_NAME_MAX 32
 

@@ -9,7 +9,7 @@ struct ws_refs {
 	struct ws_ref {
 		char *name;
 		size_t n;
-	} *v;
+	} * v;
 	size_t n, room;
 };
 

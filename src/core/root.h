@@ -77,7 +77,7 @@ int ws_root_discard_counted(const struct ws_root *root, int dir, const char *nam
  * warnings. REPORT, or NULL: what that was.
  */
 struct ws_root_swept {
-	bool look_only; /* the caller's wish: delete nothing */
+	bool look_only;	      /* the caller's wish: delete nothing */
 	struct ws_strv names; /* "tmp/NAME" */
 	uint64_t bytes;
 };

@@ -10,9 +10,9 @@
 #include "core/session.h"
 
 /*
- * The session's live sandbox, held (use shared); started if there is none. Waits up to
- * 10 s for a dying one. policy-changed if the session's policy differs from the live
- * one's; with err->sys EAGAIN if S is no longer what the session's files say: open it anew.
+ * The session's live sandbox, held (use shared); started if there is none. Waits up to 10
+ * s for a dying one. policy-changed if the session's policy differs from the live one's;
+ * with err->sys EAGAIN if S is no longer what the session's files say: open it anew.
  */
 int ws_sandbox_acquire(const struct ws_root *root, const struct ws_session *s,
 		       struct ws_sandbox *ret, struct ws_err *err);

@@ -414,9 +414,8 @@ int ws_session_sight(const struct ws_session *s, uint64_t wall_ns, uint64_t boot
 		{ (time_t)(boot_ms / 1000), (long)(boot_ms % 1000) * 1000000 },
 		{ (time_t)(wall_ns / 1000000000u), (long)(wall_ns % 1000000000u) },
 	};
-	WS_AUTO_CLOSE int fd =
-		openat(s->dir, SEEN_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-		       0600);
+	WS_AUTO_CLOSE int fd = openat(s->dir, SEEN_FILE,
+				      O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	return fd < 0 ? -1 : futimens(fd, times);
 }

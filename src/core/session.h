@@ -40,8 +40,8 @@ struct ws_session {
 	char *parent;		  /* or NULL */
 	char *kind;		  /* "run": a sandbox for one command; NULL: a session */
 	char *profile;		  /* of a run, or of the command at hand; NULL: tool */
-	char *network; /* "share" or "isolate" as update set it; NULL: the spec's */
-	char *hold;    /* why gc leaves it alone; NULL: it does not */
+	char *network;	  /* "share" or "isolate" as update set it; NULL: the spec's */
+	char *hold;	  /* why gc leaves it alone; NULL: it does not */
 	uint64_t expired; /* ns since 1970 when gc removed its edits; 0: it lives */
 	char *launch_dir; /* host_readonly: resolved; else NULL */
 	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
@@ -91,16 +91,21 @@ uint64_t ws_session_last_use(const struct ws_session *s);
  */
 int ws_session_keeping(const struct ws_root *root, const struct ws_session *s,
 		       struct ws_spec *ret, struct ws_err *err);
-/* When gc has first found it idle for too long: two time stamps of a file. 0, 0: never. */
+/*
+ * When gc has first found it idle for too long: two time stamps of a file. 0, 0: never.
+ */
 void ws_session_sighting(const struct ws_session *s, uint64_t *ret_wall_ns,
 			 uint64_t *ret_boot_ms);
 int ws_session_sight(const struct ws_session *s, uint64_t wall_ns, uint64_t boot_ms);
 /*
- * The record becomes a tombstone, which says when this was and, by "used", why. It needs no
- * space. What else is in the folder is the caller's to remove.
+ * The record becomes a tombstone, which says when this was and, by "used", why. It needs
+ * no space. What else is in the folder is the caller's to remove.
  */
 int ws_session_bury(const struct ws_session *s, struct ws_err *err);
-/* Ids of everything in sessions/ that has a record, with TOMBS of the expired too, sorted. */
+/*
+ * Ids of everything in sessions/ that has a record, with TOMBS of the expired too,
+ * sorted.
+ */
 int ws_session_list(const struct ws_root *root, bool tombs, struct ws_strv *ret,
 		    struct ws_err *err);
 

@@ -38,7 +38,9 @@ void ws_snapshot_release(struct ws_snapshot *s);
  */
 int ws_snapshot_load(const struct ws_root *root, const char *key, struct ws_snapshot *ret,
 		     struct ws_err *err);
-/* The manifest as it stands there, finished or only a plan: 1, 0: there is none, or -1. */
+/*
+ * The manifest as it stands there, finished or only a plan: 1, 0: there is none, or -1.
+ */
 int ws_snapshot_read(const struct ws_root *root, const char *key, struct ws_snapshot *ret,
 		     struct ws_err *err);
 /* Synced, unless it is only a plan. */

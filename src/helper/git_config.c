@@ -130,7 +130,9 @@ static char *public_url(const char *url)
 		if (!ws_text_starts(url, schemes[i]))
 			continue;
 		rest = without_user(rest, i == 0);
-		/* one more: a password with a slash, which git itself takes for the path */
+		/*
+		 * one more: a password with a slash, which git itself takes for the path
+		 */
 		if (i > 0 && strchr(rest, '@'))
 			return NULL;
 		return ws_format("%s%.*s", schemes[i], (int)strcspn(rest, "?#"), rest);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # bats sets stderr
 #
 # wsiso gc: what goes, what stays, and that nothing goes on one look. Time is made by time
 # stamps: those of the files that wsiso's own clocks are compared with.
@@ -27,7 +28,7 @@ an_hour_passes() {
 	rm "$seen.a" "$seen.m"
 }
 
-gc() { ws gc --json "$@" >"$T/gc.json" && matches_schema gc "$T/gc.json"; }
+collect() { ws gc --json "$@" >"$T/gc.json" && matches_schema gc "$T/gc.json"; }
 
 # items KIND ACTION: their ids
 items() { jq -r --arg k "$1" --arg a "$2" '.items[] | select(.kind == $k and .action == $a).id' "$T/gc.json"; }
@@ -36,16 +37,16 @@ thirty_one_days=$((31 * 86400))
 
 expire() {
 	unused "$1" "$thirty_one_days"
-	gc
+	collect
 	an_hour_passes "$1"
-	gc
+	collect
 }
 
 @test "with nothing to do it does nothing and says nothing" {
 	make_session
 	find "$ROOT" ! -path "$ROOT" | sort >"$T/before"
 	[ -z "$(ws gc)" ]
-	gc
+	collect
 	[ "$(jq '.items | length' "$T/gc.json")" = 0 ]
 	find "$ROOT" ! -path "$ROOT" ! -path "$ROOT/gc" | sort | diff "$T/before" -
 }
@@ -54,13 +55,13 @@ expire() {
 	make_session
 	echo edit >"$ROOT/sessions/$ID/upper/edit"
 	unused "$ID" "$thirty_one_days"
-	gc
+	collect
 	[ "$(items session noted)" = "$ID" ]
-	gc
+	collect
 	[ "$(items session noted)" = "$ID" ]
 	[ -e "$ROOT/sessions/$ID/upper/edit" ]
 	an_hour_passes "$ID"
-	gc
+	collect
 	[ "$(items session removed)" = "$ID" ]
 	[ "$(jq .bytes "$T/gc.json")" -gt 0 ]
 	[ ! -e "$ROOT/sessions/$ID/upper" ]
@@ -90,12 +91,12 @@ expire() {
 	ws update held --hold "a lawyer asked"
 	new_session used
 	for id in "$ID" held used; do unused "$id" "$thirty_one_days"; done
-	gc
+	collect
 	[ "$(items session noted | xargs)" = "$ID used" ]
 	an_hour_passes "$ID"
 	an_hour_passes used
 	ws exec used -- true
-	gc
+	collect
 	[ "$(items session removed)" = "" ]
 	[ "$(items session left)" = "$ID" ]
 	for id in "$ID" held used; do ws exec "$id" -- git status; done
@@ -121,10 +122,10 @@ expire() {
 	spec "$ROOT/sessions/changed/config.json" "$(cat "$ROOT/sessions/changed/config.json")" \
 		'{"snapshots": {"upper_dir_ttl": 10}}'
 	for id in short long changed escaped; do unused "$id" 100; done
-	gc
+	collect
 	[ "$(items session noted | sort | xargs)" = "changed escaped short" ]
 	unused long "$thirty_one_days"
-	gc
+	collect
 	refute grep -q long "$T/gc.json"
 }
 
@@ -132,15 +133,15 @@ expire() {
 	make_session
 	# a last use in the future
 	unused "$ID" -864000
-	gc
+	collect
 	[ "$(items session left)" = "$ID" ]
 	# seen by a wall clock that was a year ahead, or behind, or before the last boot
 	unused "$ID" "$thirty_one_days"
 	for by in 31536000 -31536000; do
-		gc
+		collect
 		an_hour_passes "$ID"
 		touch -m -d "@$(($(stat -c %Y "$ROOT/sessions/$ID/seen") + by))" "$ROOT/sessions/$ID/seen"
-		gc
+		collect
 		[ "$(items session noted)" = "$ID" ]
 	done
 	[ -e "$ROOT/sessions/$ID/upper" ]
@@ -151,17 +152,17 @@ expire() {
 	make_session
 	key=$(jq -r '.repos[0].snapshot' "$ROOT/sessions/$ID/state.json")
 	ago "$ROOT/snapshots/$key.lock" 200000
-	gc
+	collect
 	[ "$(jq '.items | length' "$T/gc.json")" = 0 ]
 	ws delete "$ID"
-	gc # its last session ended just now
+	collect # its last session ended just now
 	[ "$(jq '.items | length' "$T/gc.json")" = 0 ]
 	ago "$ROOT/snapshots/$key.lock" 90000
-	gc
+	collect
 	[ "$(items snapshot removed)" = "$key" ]
 	[ -z "$(items pool removed)" ] # for a day it may be somebody's who has only begun
 	for f in "$ROOT"/pools/*.git; do ago "$f" 90000; done
-	gc
+	collect
 	[ -n "$(items pool removed)" ]
 	[ -z "$(find "$ROOT/layers" "$ROOT/pools" "$ROOT/snapshots" -mindepth 1 ! -name '*.lock')" ]
 	ws create "$ID" --spec "$T/$ID.json"
@@ -176,10 +177,10 @@ expire() {
 	spec "$T/careful.json" "$SPEC_OPEN" "$(repo_spec "$T/other")" '{"workspace_ttl": 1000000}'
 	ws create careful --spec "$T/careful.json"
 	ago "$ROOT/snapshots/$key.lock" 90000
-	gc
+	collect
 	[ -z "$(items snapshot removed)" ]
 	spec "$ROOT/wsiso.json" "$(cat "$ROOT/wsiso.json")" '{"workspace_ttl": 80000}'
-	gc
+	collect
 	[ "$(items snapshot removed)" = "$key" ]
 }
 
@@ -193,7 +194,7 @@ expire() {
 	young=$(jq -r '.repos[0].snapshot' "$ROOT/sessions/young/state.json")
 	ws delete young
 	(cd "$T/app" && echo more >>more && hgit commit -qam more)
-	make_session stays
+	make_session "$ID"
 	ago "$ROOT/snapshots/$old.lock" 100
 	ago "$ROOT/snapshots/$young.lock" 50
 	spec "$ROOT/wsiso.json" "$(cat "$ROOT/wsiso.json")" '{"snapshots": {"min_free_gb": 1000000}}'
@@ -201,7 +202,6 @@ expire() {
 	[ "$status" -eq 0 ]
 	[ "$(jq -r '.items[] | select(.kind == "snapshot").id' <<<"$output" | xargs)" = "$old $young" ]
 	[[ "$stderr" == *"fewer than snapshots.min_free_gb"* ]]
-	ID=stays
 	[ -z "$(lay_together && hgit -C "$T/together/app" status --porcelain)" ]
 	[ -e "$T/together/app/more" ]
 }
@@ -213,7 +213,7 @@ expire() {
 	echo '{}' | tee "$ROOT/layers/git-nobody-0123456789abcdef/meta.json" >"$ROOT/layers/base-0000-1111/meta.json"
 	echo '{}' >"$ROOT/sessions/young/config.json"
 	echo edit >"$ROOT/sessions/full/upper/edit"
-	gc
+	collect
 	[ "$(items leftover removed | sort | xargs)" = "tmp/base-dead trash/old-dead" ]
 	[ "$(items layer removed | sort | xargs)" = "base-0000-1111 git-nobody-0123456789abcdef" ]
 	[ -e "$ROOT/sessions/young/config.json" ] && [ -e "$ROOT/sessions/full/upper/edit" ]
@@ -227,11 +227,11 @@ expire() {
 	for f in "$ROOT"/snapshots/*.lock; do ago "$f" 1000000; done
 	make_session other '{"repos": []}'
 	echo '{' >"$ROOT/sessions/other/state.json"
-	gc
+	collect
 	[ "$(items session left)" = other ]
 	[ -z "$(items snapshot removed)" ]
 	rm -r "$ROOT/sessions/other"
-	gc
+	collect
 	[ -n "$(items snapshot removed)" ]
 }
 
@@ -241,46 +241,46 @@ expire() {
 	head -c 1000000 /dev/urandom >"$ROOT/sessions/one/upper/big"
 	ws delete two
 	unused one "$thirty_one_days"
-	gc
+	collect
 	an_hour_passes one
 	mkdir "$ROOT/trash/x"
 	find "$ROOT" -printf '%p %T@ %i\n' | sort >"$T/before"
-	gc --dry-run
+	collect --dry-run
 	find "$ROOT" -printf '%p %T@ %i\n' | sort | diff "$T/before" -
 	[ "$(items session removed)" = one ]
 	[ "$(items leftover removed)" = trash/x ]
 	[ "$(jq .bytes "$T/gc.json")" -ge 1000000 ]
-	gc
+	collect
 	[ ! -e "$ROOT/trash/x" ] && [ ! -e "$ROOT/sessions/one/upper" ]
 }
 
 @test "--if-due runs once per cleanup_interval, and never if that is 0" {
-	gc --if-due
+	collect --if-due
 	[ "$(jq .ran "$T/gc.json")" = true ]
-	gc --if-due
+	collect --if-due
 	[ "$(jq .ran "$T/gc.json")" = false ]
 	ago "$ROOT/gc" 3700
-	gc --if-due
+	collect --if-due
 	[ "$(jq .ran "$T/gc.json")" = true ]
 	ago "$ROOT/gc" -100000 # a clock was wrong
-	gc --if-due
+	collect --if-due
 	[ "$(jq .ran "$T/gc.json")" = true ]
 	spec "$ROOT/wsiso.json" "$(cat "$ROOT/wsiso.json")" '{"snapshots": {"cleanup_interval": 0}}'
 	ago "$ROOT/gc" 1000000
-	gc --if-due
+	collect --if-due
 	[ "$(jq .ran "$T/gc.json")" = false ]
-	gc
+	collect
 	[ "$(jq .ran "$T/gc.json")" = true ]
 }
 
 @test "two at once: the second is refused, or with --if-due leaves it to the first" {
-	gc
+	collect
 	flock "$ROOT/gc" sleep 3 3>&- &
 	sleep 0.3
 	run --separate-stderr ws gc
 	[ "$status" -eq 3 ]
 	[[ "$stderr" == *"another gc is at work"* ]]
-	gc --if-due
+	collect --if-due
 	[ "$(jq .ran "$T/gc.json")" = false ]
 	wait
 }

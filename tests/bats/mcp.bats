@@ -16,13 +16,16 @@ setup_file() {
 	cp "$HELPERS"/mcp/*.json "$SERVER/"
 	timeout 300 npm ci --prefix "$SERVER" --cache "$cache/npm" --ignore-scripts --no-audit --no-fund \
 		>"$SERVER/log" 2>&1 3>&- </dev/null || {
-		cat "$SERVER/log"
-		cannot_run "an MCP server cannot be fetched from the npm registry"
+		export NO_SERVER=1
+		# a registry that is out of reach is nobody's fault; one that answers must have it
+		! timeout 60 npm ping >/dev/null 2>&1 3>&- </dev/null || return 1
+		return 0
 	}
 	touch "$SERVER/done"
 }
 
 setup() {
+	[ -z "${NO_SERVER:-}" ] || skip "the npm registry, which has an MCP server, is out of reach"
 	ws_setup
 	need_userns
 	spec "$ROOT/wsiso.json" "$SPEC_OPEN" '{"linger_s": 10}'

@@ -32,10 +32,11 @@ static void test_use_between(void)
 {
 	uint64_t ttl = 30 * DAY;
 
-	CHECK_INT(ws_gc_session_fate(at(0, 0), WALL - 29 * DAY * S, ttl, never), WS_GC_KEEP);
+	CHECK_INT(ws_gc_session_fate(at(0, 0), WALL - 29 * DAY * S, ttl, never),
+		  WS_GC_KEEP);
 	/* seen idle, then used, and idle again: the old sighting counts no more */
 	CHECK_INT(ws_gc_session_fate(at(60 * DAY, 0), WALL + DAY * S, ttl, at(0, 0)),
-	   WS_GC_SIGHT);
+		  WS_GC_SIGHT);
 	CHECK_INT(ws_gc_session_fate(at(10, 0), WALL - S, 1, at(0, 0)), WS_GC_WAIT);
 }
 
@@ -44,14 +45,18 @@ static void test_clock_steps(void)
 	uint64_t used = WALL - 31 * DAY * S, ttl = 30 * DAY;
 
 	/* forwards, backwards, and by little, as ntp does */
-	CHECK_INT(ws_gc_session_fate(at(2 * HOUR, DAY), used, ttl, at(0, 0)), WS_GC_SIGHT);
-	CHECK_INT(ws_gc_session_fate(at(2 * HOUR, -300), used, ttl, at(0, 0)), WS_GC_SIGHT);
-	CHECK_INT(ws_gc_session_fate(at(2 * HOUR, 30), used, ttl, at(0, 0)), WS_GC_EXPIRE);
+	CHECK_INT(ws_gc_session_fate(at(2 * HOUR, DAY), used, ttl, at(0, 0)),
+		  WS_GC_SIGHT);
+	CHECK_INT(ws_gc_session_fate(at(2 * HOUR, -300), used, ttl, at(0, 0)),
+		  WS_GC_SIGHT);
+	CHECK_INT(ws_gc_session_fate(at(2 * HOUR, 30), used, ttl, at(0, 0)),
+		  WS_GC_EXPIRE);
 	/* a clock that jumps on by years makes nothing expire by itself */
 	CHECK_INT(ws_gc_session_fate(at(0, 0), WALL - S, ttl, never), WS_GC_KEEP);
-	CHECK_INT(ws_gc_session_fate(at(1, 3650 * DAY), WALL - S, ttl, never), WS_GC_SIGHT);
+	CHECK_INT(ws_gc_session_fate(at(1, 3650 * DAY), WALL - S, ttl, never),
+		  WS_GC_SIGHT);
 	CHECK_INT(ws_gc_session_fate(at(HOUR + 1, 0), WALL - S, ttl, at(1, 3650 * DAY)),
-	   WS_GC_KEEP);
+		  WS_GC_KEEP);
 }
 
 static void test_reboot(void)
