@@ -189,11 +189,11 @@ expire() {
 	make_session
 	old=$(jq -r '.repos[0].snapshot' "$ROOT/sessions/$ID/state.json")
 	ws delete "$ID"
-	(cd "$T/app" && echo more >more && hgit add more && hgit commit -qm more)
+	(cd "$T/app" && echo text >second && hgit add second && hgit commit -qm more)
 	make_session young
 	young=$(jq -r '.repos[0].snapshot' "$ROOT/sessions/young/state.json")
 	ws delete young
-	(cd "$T/app" && echo more >>more && hgit commit -qam more)
+	(cd "$T/app" && echo text >>second && hgit commit -qam more)
 	make_session "$ID"
 	ago "$ROOT/snapshots/$old.lock" 100
 	ago "$ROOT/snapshots/$young.lock" 50
@@ -203,7 +203,7 @@ expire() {
 	[ "$(jq -r '.items[] | select(.kind == "snapshot").id' <<<"$output" | xargs)" = "$old $young" ]
 	[[ "$stderr" == *"fewer than snapshots.min_free_gb"* ]]
 	[ -z "$(lay_together && hgit -C "$T/together/app" status --porcelain)" ]
-	[ -e "$T/together/app/more" ]
+	[ -e "$T/together/app/second" ]
 }
 
 @test "leftovers of the dead go: half-made layers, private ones, trash, folders without a record" {
