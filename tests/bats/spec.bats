@@ -179,10 +179,7 @@ good() {
 
 @test "what this build cannot do is refused, with the key and what is missing" {
 	local asks key
-	for asks in '{"subagent_isolation": "isolated"}' \
-		'{"workspace_ttl": 1}' \
-		'{"snapshots": {"upper_dir_ttl": 1}}' '{"snapshots": {"cleanup_interval": 1}}' \
-		'{"integration": {"resolver": ["/bin/true"]}}'; do
+	for asks in '{"subagent_isolation": "isolated"}' '{"integration": {"resolver": ["/bin/true"]}}'; do
 		key=$(jq -r '[paths] | map(map(strings)) | .[-1] | join(".")' <<<"$asks")
 		check "$asks"
 		refused "'$key'" "which this build does not have yet" "hint: until then it must be "
