@@ -24,6 +24,8 @@ int ws_sandbox_peek(const struct ws_session *s, struct ws_sandbox *ret,
  * session's mutex, held. Success if there was none.
  */
 int ws_sandbox_end(const struct ws_session *s, uint64_t grace_ms, struct ws_err *err);
+/* What one that is gone has left outside of the session's folder: its cgroup. */
+void ws_sandbox_clear_up(const struct ws_session *s);
 /* Kills it at once, without the mutex: a supervisor whose tree could not be ended. */
 void ws_sandbox_kill(const struct ws_sandbox *sb);
 
