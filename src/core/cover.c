@@ -115,7 +115,7 @@ static int show_entry(struct covering *c, int dir, const char *name, const char 
 	}
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return 0;
-	/* over the launch folder comes its overlay: no more is made there than its place */
+	/* over the launch folder comes its overlay: only its place is made there */
 	if (S_ISDIR(st.st_mode) && inner.n && !(c->over && !strcmp(to, c->launch)))
 		return show_without(c, from, to, &inner, err);
 	if (S_ISLNK(st.st_mode) &&
