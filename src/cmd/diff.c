@@ -198,21 +198,6 @@ static int read_changes(struct diff *d, enum part part, enum ws_diff_format form
 	return 0;
 }
 
-/* A live folder is no base: what differs from it may be the host's change as well. */
-static int check_frozen(const struct ws_session *s, struct ws_err *err)
-{
-	for (size_t i = 0; i < s->nrepos; i++) {
-		if (!s->repos[i].live)
-			continue;
-		ws_fail(err, WS_BASE_MISSING,
-			"'%s' of session '%s' is a live folder: there is no base to "
-			"compare with",
-			s->repos[i].name, s->id);
-		return ws_hint(err, "the edits are in '%s/upper'", s->path);
-	}
-	return 0;
-}
-
 static int open_session(const struct ws_global *global, const char *id, struct diff *d,
 			struct ws_err *err)
 {
@@ -222,8 +207,6 @@ static int open_session(const struct ws_global *global, const char *id, struct d
 		return -1;
 	ws_session_touch(&d->session);
 	d->commits = ws_alloc((d->session.nrepos + 1) * sizeof(*d->commits));
-	if (check_frozen(&d->session, err) < 0)
-		return -1;
 	return ws_stack_open(&d->root, &d->session, &d->stack, err);
 }
 

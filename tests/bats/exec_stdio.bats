@@ -227,8 +227,8 @@ send("sleep 301\n")
 wait(0.5)
 send("\x1a")
 expect("Stopped")
-send("kill %1; echo killed=$?\n")
-expect("killed=0")
+send("kill -KILL %1; wait %1; echo killed=$?\n")
+expect("killed=137")
 send("\x04")
 end(None)' "$WSISO" --root "$ROOT" exec -t "$ID" -- env PS1='$ ' bash --norc
 }
