@@ -252,9 +252,13 @@ ordinary_user() {
 	fi
 }
 
-# as_user NAME=VALUE... COMMAND...: as RUN_USER, in an environment of its own
+# as_user NAME=VALUE... COMMAND...: as RUN_USER, in an environment of its own, with what it
+# takes to reach the network here
 as_user() {
-	local home
+	local home name
+	for name in http_proxy https_proxy no_proxy NODE_EXTRA_CA_CERTS SSL_CERT_FILE; do
+		[ -z "${!name:-}" ] || set -- "$name=${!name}" "$@"
+	done
 	home=$(getent passwd "$RUN_USER" | cut -d: -f6)
 	set -- env -i HOME="$home" USER="$RUN_USER" LOGNAME="$RUN_USER" SHELL=/bin/bash \
 		PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 "$@"

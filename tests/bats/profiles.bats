@@ -186,7 +186,8 @@ make_documents() {
 	# a billion laughs, and no guard of the parser's: limits are ours
 	run timeout 100 "$WSISO" --root "$ROOT" run --profile worker --timeout 20 --ro "$T/in:/in" -- \
 		xmllint --huge --noent --noout /in/laughs.xml
-	[ "$status" -ne 0 ]
+	# xmllint may say that memory ran out, and be content all the same
+	[ "$status" -ne 0 ] || [[ "$output" == *"Memory allocation failed"* ]]
 	ws run -- true
 }
 
