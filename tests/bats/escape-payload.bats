@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2030,SC2031 # each test has its own ID
+# shellcheck disable=SC2034 # ALLOWED is for escape.bash
+#
+# A hostile payload tries everything, in every mode and profile (see escape.bash).
+load helpers
+load escape
+
+setup() {
+	escape_setup
+	another_session
+}
+teardown() { escape_teardown; }
+
+ALL=(bare root calls) # where the filter refuses
+MOST=(bare root)      # where it records and allows, as the contract says
+
+# session MODE [JSON...]: the session to attack
+session() {
+	local mode=$1
+	shift
+	spec "$T/$ID.json" "{\"sandbox\": {\"seccomp\": \"$mode\"}}" "$@"
+	ws create "$ID" --spec "$T/$ID.json"
+}
+
+# refused LEAST WSISO-ARGS... -- KINDS...
+refused() {
+	local least=$1
+	shift
+	inside "$@" >"$T/got"
+	judged "$least"
+}
+
+# judged LEAST: what the payload said, in $T/got
+judged() {
+	tr -d '\r' <"$T/got" >"$T/said"
+	none_can "$T/said" "$1"
+	untouched
+}
+
+@test "every attempt succeeds in a sandbox without the protection in question" {
+	local kind
+	for kind in bare root calls; do
+		weak $kind >"$T/said.$kind"
+		all_can "$T/said.$kind"
+	done
+	[ "$(cat "$T"/said.* | grep -c '^can ')" -ge 60 ]
+}
+
+@test "exec, under log and enforce, the first command and the next: none succeeds" {
+	session log
+	refused 50 exec -i "$ID" -- "${MOST[@]}"
+	ID=strict
+	session enforce
+	refused 65 exec -i "$ID" -- "${ALL[@]}"
+	refused 65 exec -i "$ID" -- "${ALL[@]}"
+	refused 65 exec -i --profile agent "$ID" -- "${ALL[@]}"
+	ws exec "$ID" -- true
+}
+
+@test "exec on a terminal and in the background: none succeeds" {
+	local command
+	session enforce
+	printf -v command '%q ' "$WSISO" --root "$ROOT" exec -t "$ID" -- \
+		"$PYTHON" -c "$(cat "$PAYLOAD")" "$(facts)" "${ALL[@]}"
+	as_caller timeout 60 script -qefc "$command" /dev/null >"$T/got"
+	judged 65
+	inside exec -d --exec-id bg "$ID" -- "${ALL[@]}"
+	ws wait "$ID" bg
+	ws logs "$ID" bg >"$T/got"
+	judged 65
+}
+
+@test "run, plain, as a worker and as an MCP server: none succeeds" {
+	refused 50 run -i -- "${MOST[@]}"
+	refused 65 run -i --profile worker --rw "$T/out:/out" -- "${ALL[@]}"
+	# the network is shared with an MCP server unless told otherwise
+	ALLOWED='{"allowed": ["connect_to_the_hosts_loopback"]}'
+	refused 50 run -i --profile mcp -- "${MOST[@]}"
+	ALLOWED='{}'
+	spec "$T/enforce.json" '{"sandbox": {"seccomp": "enforce"}}'
+	refused 65 run -i --profile mcp --network isolate --spec "$T/enforce.json" -- "${ALL[@]}"
+	[ -z "$(ls -A "$T/out")" ]
+}
+
+@test "host_readonly, under log and enforce: none succeeds" {
+	local host
+	host=$(jq -n --arg d "$HOME/project" \
+		'{mode: "host_readonly", host_readonly: {launch_dir: $d, network: "isolate"}}')
+	session log "$host"
+	refused 50 exec -i "$ID" -- "${MOST[@]}"
+	ID=strict
+	session enforce "$host"
+	refused 65 exec -i "$ID" -- "${ALL[@]}"
+	[ -z "$(ls -A "$HOME/project")" ]
+}
