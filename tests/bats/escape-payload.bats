@@ -63,7 +63,7 @@ judged() {
 	local command
 	session enforce
 	printf -v command '%q ' "$WSISO" --root "$ROOT" exec -t "$ID" -- \
-		"$PYTHON" -c "$(cat "$PAYLOAD")" "$(facts)" "${ALL[@]}"
+		"$PYTHON" -c "$PAYLOAD" "$(facts)" "${ALL[@]}"
 	as_caller timeout 60 script -qefc "$command" /dev/null >"$T/got"
 	judged 65
 	inside exec -d --exec-id bg "$ID" -- "${ALL[@]}"

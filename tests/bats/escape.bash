@@ -2,13 +2,13 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what uses these is in the files that load this one
 #
-# What the escape-*.bats files share: the attacker's attempts (programs/escape.py), the host
+# What the escape-*.bats files share: the attacker's attempts (programs/escape/), the host
 # that they are made on (programs/escape_host.py), and the ways to run them.
 #
 # No attempt counts that cannot succeed: each is first made in a sandbox of bwrap's that lacks
 # the protection in question, where it must.
 
-PAYLOAD=$HELPERS/programs/escape.py
+PAYLOAD=$(cat "$HELPERS"/programs/escape/*.py)
 
 # What a weak sandbox is for each kind of attempt.
 declare -gA WEAK=(
@@ -69,7 +69,7 @@ weak() {
 	local own=false
 	[ "$1" != root ] || own=true
 	# shellcheck disable=SC2086 # words
-	as_caller timeout 60 "$(real_bwrap)" ${WEAK[$1]} -- "$PYTHON" -c "$(cat "$PAYLOAD")" \
+	as_caller timeout 60 "$(real_bwrap)" ${WEAK[$1]} -- "$PYTHON" -c "$PAYLOAD" \
 		"$(facts "$(jq -n --arg t "$T" --argjson own $own '{weak: true, own_mounts: $own,
 			drop: ($t + "/drop"), hidden: "/mnt", scratch: "/mnt"}')")" "$1"
 }
@@ -85,7 +85,7 @@ inside() {
 	done
 	shift
 	as_caller timeout 60 "$WSISO" --root "$ROOT" "${args[@]}" -- \
-		"$PYTHON" -c "$(cat "$PAYLOAD")" "$(facts "$ALLOWED")" "$@"
+		"$PYTHON" -c "$PAYLOAD" "$(facts "$ALLOWED")" "$@"
 }
 
 # all_can FILE: every attempt succeeded, or is about something this kernel lacks
