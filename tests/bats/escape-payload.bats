@@ -16,29 +16,6 @@ teardown() { escape_teardown; }
 ALL=(bare root calls) # where the filter refuses
 MOST=(bare root)      # where it records and allows, as the contract says
 
-# session MODE [JSON...]: the session to attack
-session() {
-	local mode=$1
-	shift
-	spec "$T/$ID.json" "{\"sandbox\": {\"seccomp\": \"$mode\"}}" "$@"
-	ws create "$ID" --spec "$T/$ID.json"
-}
-
-# refused LEAST WSISO-ARGS... -- KINDS...
-refused() {
-	local least=$1
-	shift
-	inside "$@" >"$T/got"
-	judged "$least"
-}
-
-# judged LEAST: what the payload said, in $T/got
-judged() {
-	tr -d '\r' <"$T/got" >"$T/said"
-	none_can "$T/said" "$1"
-	untouched
-}
-
 @test "every attempt succeeds in a sandbox without the protection in question" {
 	local kind
 	for kind in bare root calls; do

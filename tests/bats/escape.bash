@@ -15,6 +15,7 @@ declare -gA WEAK=(
 	[bare]='--bind / / --dev-bind /dev /dev'
 	[root]='--unshare-user --uid 0 --gid 0 --cap-add ALL --unshare-uts --unshare-net
 		--bind / / --dev-bind /dev /dev --ro-bind /usr /usr --tmpfs /mnt'
+	[host]='--bind / / --dev-bind /dev /dev --cap-add ALL'
 	[calls]='--bind / / --dev-bind /dev /dev'
 )
 
@@ -53,10 +54,11 @@ another_session() {
 
 # facts [JSON]: what the payload is told
 facts() {
-	jq -cn --slurpfile host "$T/host.json" --arg t "$T" --arg root "$ROOT" --argjson more "${1:-{\}}" \
+	jq -cn --slurpfile host "$T/host.json" --arg t "$T" --arg root "$ROOT" \
+		--argjson disk "$(stat -c %d "$T")" --argjson more "${1:-{\}}" \
 		'$host[0] + {home: ($t + "/home"), secret: ($t + "/home/.ssh/id"), root: $root, key: 0,
 		other: ($root + "/sessions/other/upper/mine"), drop: "/tmp/drop", hidden: "/tmp",
-		scratch: "/tmp", allowed: []} + $more' | sed 's/"key":0/"key":@KEY@/'
+		scratch: "/tmp", disk: $disk, allowed: []} + $more' | sed 's/"key":0/"key":@KEY@/'
 }
 
 # as_caller COMMAND...: with what a careless caller has: a key, an open file, a file for stdin
@@ -66,11 +68,12 @@ as_caller() {
 
 # weak KIND: the attempts of a kind in a weak sandbox
 weak() {
-	local own=false
+	local own=false scratch=/mnt
 	[ "$1" != root ] || own=true
+	[ "$1" != host ] || scratch=/tmp
 	# shellcheck disable=SC2086 # words
 	as_caller timeout 60 "$(real_bwrap)" ${WEAK[$1]} -- "$PYTHON" -c "$PAYLOAD" \
-		"$(facts "$(jq -n --arg t "$T" --argjson own $own '{weak: true, own_mounts: $own,
+		"$(facts "$(jq -n --arg t "$T" --arg s $scratch --argjson own $own '{weak: true, own_mounts: $own,
 			drop: ($t + "/drop"), hidden: "/mnt", scratch: "/mnt"}')")" "$1"
 }
 
@@ -109,4 +112,27 @@ untouched() {
 	[ ! -e "$ROOT/sessions/planted" ]
 	[ ! -e "$T/drop" ]
 	kill -0 "$HOST"
+}
+
+# session MODE [JSON...]: the session to attack
+session() {
+	local mode=$1
+	shift
+	spec "$T/$ID.json" "{\"sandbox\": {\"seccomp\": \"$mode\"}}" "$@"
+	ws create "$ID" --spec "$T/$ID.json"
+}
+
+# refused LEAST WSISO-ARGS... -- KINDS...
+refused() {
+	local least=$1
+	shift
+	inside "$@" >"$T/got"
+	judged "$least"
+}
+
+# judged LEAST: what the payload said, in $T/got
+judged() {
+	tr -d '\r' <"$T/got" >"$T/said"
+	none_can "$T/said" "$1"
+	untouched
 }

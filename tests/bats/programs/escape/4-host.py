@@ -12,6 +12,18 @@ def nameless_file_in(folder):
     os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
 
 
+def there(path):
+    if not os.path.exists(path):
+        raise OSError(errno.ENOSYS, f"no {path}")
+    return path
+
+
+def write_the_same(path):
+    same = content(there(path))
+    with open(path, "wb", buffering=0) as file:
+        file.write(same)
+
+
 @attempt("host")
 def read_the_hosts_passwords():
     expect(b"root:" in content("/etc/shadow"))
@@ -34,23 +46,17 @@ def write_below_etc():
 
 @attempt("host")
 def write_the_core_pattern():
-    path = "/proc/sys/kernel/core_pattern"
-    same = content(path)
-    with open(path, "wb", buffering=0) as file:
-        file.write(same)
+    write_the_same("/proc/sys/kernel/core_pattern")
 
 
 @attempt("host")
 def write_the_path_of_the_module_loader():
-    path = "/proc/sys/kernel/modprobe"
-    same = content(path)
-    with open(path, "wb", buffering=0) as file:
-        file.write(same)
+    write_the_same("/proc/sys/kernel/modprobe")
 
 
 @attempt("host")
 def open_sysrq():
-    os.close(os.open("/proc/sysrq-trigger", os.O_WRONLY))
+    os.close(os.open(there("/proc/sysrq-trigger"), os.O_WRONLY))
 
 
 @attempt("host")
@@ -65,9 +71,8 @@ def make_a_cgroup():
 
 @attempt("host")
 def make_the_hosts_disk():
-    device = os.stat(FACTS["root"] if FACTS.get("weak") else "/usr").st_dev
     path = FACTS["scratch"] + f"/disk.{os.getpid()}"
-    os.mknod(path, stat.S_IFBLK | 0o600, FACTS["disk"] or device)
+    os.mknod(path, stat.S_IFBLK | 0o600, FACTS["disk"])
     os.unlink(path)
 
 
