@@ -75,13 +75,13 @@ def mount(source, target, kind, flags, data=None):
 
 def any_of(function, items):
     """Succeeds if the function does for one of the items."""
-    last = OSError(errno.ENOENT, "nothing to try")
+    first = None
     for item in items:
         try:
             return function(item)
         except OSError as error:
-            last = error
-    raise last
+            first = first or error
+    raise first
 
 
 def expect(truth, why="not so"):
