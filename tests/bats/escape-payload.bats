@@ -53,7 +53,7 @@ MOST=(bare root)      # where it records and allows, as the contract says
 	refused 50 run -i -- "${MOST[@]}"
 	refused 65 run -i --profile worker --rw "$T/out:/out" -- "${ALL[@]}"
 	# the network is shared with an MCP server unless told otherwise
-	ALLOWED='{"allowed": ["connect_to_the_hosts_loopback"]}'
+	ALLOWED='{"allowed": ["connect_to_the_hosts_loopback", "be_in_the_hosts_network"]}'
 	refused 50 run -i --profile mcp -- "${MOST[@]}"
 	ALLOWED='{}'
 	spec "$T/enforce.json" '{"sandbox": {"seccomp": "enforce"}}'

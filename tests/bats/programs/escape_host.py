@@ -35,7 +35,9 @@ def hold(folder):
         file.write("SECRET")
     key = 0x57000000 + os.getpid()
     shm = libc.shmget(key, ctypes.c_size_t(4096), IPC_CREAT | 0o600)
+    spaces = {name: os.stat("/proc/self/ns/" + name).st_ino for name in ("net", "ipc", "pid")}
     print(json.dumps({
+        "ns": spaces,
         "pid": os.getpid(), "tty": os.ttyname(terminal), "tty_dev": os.fstat(terminal).st_dev,
         "port": loopback.getsockname()[1], "abstract": name, "socket": folder + "/s",
         "shm_file": "/dev/shm/" + name, "shm_key": key}), flush=True)

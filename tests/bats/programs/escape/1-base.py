@@ -92,3 +92,9 @@ def expect(truth, why="not so"):
 def content(path):
     with open(path, "rb", buffering=0) as file:
         return file.read(4096)
+
+
+def there(path):
+    if not os.path.exists(path):
+        raise OSError(errno.ENOSYS, f"no {path}")
+    return path

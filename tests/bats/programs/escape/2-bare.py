@@ -70,6 +70,12 @@ def truncate_stdins_file():
 
 
 @attempt("bare")
+def read_back_stdouts_file():
+    expect(stat.S_ISREG(os.fstat(1).st_mode), "no file")
+    os.close(os.open("/proc/self/fd/1", os.O_RDWR))
+
+
+@attempt("bare")
 def read_the_callers_environment():
     expect(os.environ.get("ESCAPE_TOKEN") == "SECRET")
 
@@ -98,6 +104,27 @@ def read_a_key_of_the_caller():
 @attempt("bare")
 def find_a_key_of_the_caller():
     call("keyctl", 10, -3, b"user", b"ws-escape", 0)
+
+
+# ---- namespaces of the host ----
+
+def in_the_hosts(name):
+    expect(os.stat(f"/proc/self/ns/{name}").st_ino == FACTS["ns"][name], "its own")
+
+
+@attempt("bare")
+def be_in_the_hosts_network():
+    in_the_hosts("net")
+
+
+@attempt("bare")
+def be_in_the_hosts_ipc_namespace():
+    in_the_hosts("ipc")
+
+
+@attempt("bare")
+def be_in_the_hosts_pid_namespace():
+    in_the_hosts("pid")
 
 
 # ---- processes ----

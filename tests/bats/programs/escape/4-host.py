@@ -12,12 +12,6 @@ def nameless_file_in(folder):
     os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
 
 
-def there(path):
-    if not os.path.exists(path):
-        raise OSError(errno.ENOSYS, f"no {path}")
-    return path
-
-
 def write_the_same(path):
     same = content(there(path))
     with open(path, "wb", buffering=0) as file:
