@@ -22,42 +22,59 @@ MOST=(bare root)      # where it records and allows, as the contract says
 		weak $kind >"$T/said.$kind"
 		all_can "$T/said.$kind"
 	done
-	[ "$(cat "$T"/said.* | grep -c '^can ')" -ge 60 ]
+	[ "$(cat "$T"/said.* | grep -c '^can ')" -ge 70 ]
 }
 
 @test "exec, under log and enforce, the first command and the next: none succeeds" {
 	session log
-	refused 50 exec -i "$ID" -- "${MOST[@]}"
+	refused 60 exec -i "$ID" -- "${MOST[@]}"
 	ID=strict
 	session enforce
-	refused 65 exec -i "$ID" -- "${ALL[@]}"
-	refused 65 exec -i "$ID" -- "${ALL[@]}"
-	refused 65 exec -i --profile agent "$ID" -- "${ALL[@]}"
+	refused 75 exec -i "$ID" -- "${ALL[@]}"
+	refused 75 exec -i "$ID" -- "${ALL[@]}"
+	refused 75 exec -i --profile agent "$ID" -- "${ALL[@]}"
 	ws exec "$ID" -- true
 }
 
-@test "exec on a terminal and in the background: none succeeds" {
-	local command
-	session enforce
+# on_terminal LEAST KINDS...
+on_terminal() {
+	local least=$1 command
+	shift
 	printf -v command '%q ' "$WSISO" --root "$ROOT" exec -t "$ID" -- \
-		"$PYTHON" -c "$PAYLOAD" "$(facts)" "${ALL[@]}"
+		"$PYTHON" -c "$PAYLOAD" "$(facts)" "$@"
 	as_caller timeout 60 script -qefc "$command" /dev/null >"$T/got"
-	judged 65
-	inside exec -d --exec-id bg "$ID" -- "${ALL[@]}"
+	judged "$least"
+}
+
+# in_background LEAST KINDS...
+in_background() {
+	local least=$1
+	shift
+	inside exec -d --exec-id bg "$ID" -- "$@"
 	ws wait "$ID" bg
 	ws logs "$ID" bg >"$T/got"
-	judged 65
+	judged "$least"
+}
+
+@test "exec on a terminal and in the background, under log and enforce: none succeeds" {
+	session log
+	on_terminal 60 "${MOST[@]}"
+	in_background 60 "${MOST[@]}"
+	ID=strict
+	session enforce
+	on_terminal 75 "${ALL[@]}"
+	in_background 75 "${ALL[@]}"
 }
 
 @test "run, plain, as a worker and as an MCP server: none succeeds" {
-	refused 50 run -i -- "${MOST[@]}"
-	refused 65 run -i --profile worker --rw "$T/out:/out" -- "${ALL[@]}"
+	refused 60 run -i -- "${MOST[@]}"
+	refused 75 run -i --profile worker --rw "$T/out:/out" -- "${ALL[@]}"
 	# the network is shared with an MCP server unless told otherwise
 	ALLOWED='{"allowed": ["connect_to_the_hosts_loopback", "be_in_the_hosts_network"]}'
-	refused 50 run -i --profile mcp -- "${MOST[@]}"
+	refused 55 run -i --profile mcp -- "${MOST[@]}"
 	ALLOWED='{}'
 	spec "$T/enforce.json" '{"sandbox": {"seccomp": "enforce"}}'
-	refused 65 run -i --profile mcp --network isolate --spec "$T/enforce.json" -- "${ALL[@]}"
+	refused 75 run -i --profile mcp --network isolate --spec "$T/enforce.json" -- "${ALL[@]}"
 	[ -z "$(ls -A "$T/out")" ]
 }
 
@@ -66,9 +83,9 @@ MOST=(bare root)      # where it records and allows, as the contract says
 	host=$(jq -n --arg d "$HOME/project" \
 		'{mode: "host_readonly", host_readonly: {launch_dir: $d, network: "isolate"}}')
 	session log "$host"
-	refused 50 exec -i "$ID" -- "${MOST[@]}"
+	refused 60 exec -i "$ID" -- "${MOST[@]}"
 	ID=strict
 	session enforce "$host"
-	refused 65 exec -i "$ID" -- "${ALL[@]}"
+	refused 75 exec -i "$ID" -- "${ALL[@]}"
 	[ -z "$(ls -A "$HOME/project")" ]
 }

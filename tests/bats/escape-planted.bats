@@ -162,3 +162,23 @@ planted_session() {
 	[ "$(sha256sum "$(dirname "$WSISO")"/../libexec/wsiso/* 2>/dev/null || sha256sum "$WSISO")" = "$before" ]
 	outside_untouched
 }
+
+@test "mounts that a payload makes where it may, under log, are in no other command's sight" {
+	local cover='for d in "$@"; do mount -t tmpfs none "$d" || echo "not $d"; done'
+	"$(real_bwrap)" --unshare-user --uid 0 --gid 0 --cap-add ALL --bind / / --tmpfs /mnt -- sh -c \
+		"touch /mnt/there; ($cover); ls -A /mnt" - /mnt >"$T/said"
+	[ ! -s "$T/said" ]
+	new_session "$ID" '{"sandbox": {"seccomp": "log"}}'
+	ws exec -d --exec-id bg "$ID" -- unshare -Urm --propagation shared \
+		sh -c "$cover; echo mounted; sleep 60" - /workspace /tmp /run/wsiso /etc
+	wait_for 5 grep_logs mounted
+	refute grep_logs '^not'
+	[ "$(in_session cat README.md)" = hello ]
+	in_session test -e /run/wsiso/init
+	in_session test -e /etc/passwd
+	[ "$(ws_pty exec -t "$ID" -- cat README.md | tr -d '\r')" = hello ]
+	ws kill "$ID" KILL --exec bg
+	outside_untouched
+}
+
+grep_logs() { ws logs "$ID" bg 2>&1 | grep -q -- "$1"; }

@@ -89,8 +89,8 @@ weak() {
 	[ "$1" != host ] || scratch=/tmp
 	# shellcheck disable=SC2086 # words
 	as_caller timeout 60 "$(real_bwrap)" ${WEAK[$1]} -- "$PYTHON" -c "$PAYLOAD" \
-		"$(facts "$(jq -n --arg t "$T" --arg s $scratch --argjson own $own '{weak: true, own_mounts: $own,
-			drop: ($t + "/drop"), hidden: "/mnt", scratch: "/mnt"}')")" "$1"
+		"$(facts "$(jq -n --arg t "$T" --arg s $scratch --argjson own $own '{weak: true,
+			own_mounts: $own, drop: ($t + "/drop"), hidden: "/mnt", scratch: "/mnt"}')")" "$1"
 }
 
 ALLOWED='{}' # what the contract allows in a mode
