@@ -82,6 +82,7 @@ load helpers
 }
 
 @test "a process inside that is stopped ends in a timeout, not in a hang" {
+	only_long
 	new_session
 	in_session python3 -c 'import os; os.truncate(os.open("big", os.O_CREAT | os.O_WRONLY), 1 << 34)'
 	ws_bg cat cat "$ID:big"

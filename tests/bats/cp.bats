@@ -145,7 +145,7 @@ hash_of() { sha256sum | cut -d' ' -f1; }
 	echo SECRET >"$T/secret"
 	put_program racer
 	ws exec -d "$ID" -- /tmp/racer /workspace/app "$T/secret" >/dev/null
-	for ((i = 0; i < $(long 50 2000); i++)); do
+	for ((i = 0; i < $(long 20 2000); i++)); do
 		timeout 20 "$WSISO" --root "$ROOT" cat "$ID:r$((i % 8))" >>"$T/all" 2>>"$T/err" || true
 		timeout 20 "$WSISO" --root "$ROOT" cp "$T/app/README.md" "$ID:rd$T/x" 2>>"$T/err" || true
 		timeout 20 "$WSISO" --root "$ROOT" cp "$T/app/README.md" "$ID:r$((i % 8))" 2>>"$T/err" || true

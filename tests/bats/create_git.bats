@@ -25,7 +25,7 @@ teardown() {
 	local mask
 	new_repo "$T/app"
 	checkout "$T/wt" main
-	for mask in 000 022 077 777; do
+	for mask in $(long "000 777" "000 022 077 777"); do
 		new_root "$T/masked-$mask"
 		spec "$T/spec.json" "$SPEC_OPEN" "$(repo_spec "$T/app")"
 		(umask "$mask" && ws create "$ID" --spec "$T/spec.json")
@@ -298,12 +298,12 @@ evil_tree() {
 	need_userns
 	new_repo "$T/app"
 	head=$(hgit -C "$T/app" rev-parse HEAD)
-	for i in $(seq 20000); do
+	for i in $(seq "$(long 3000 20000)"); do
 		echo "create refs/remotes/origin/a-rather-long-name-of-a-branch-that-somebody-made/$i $head"
 	done | hgit -C "$T/app" update-ref --stdin
 	hgit -C "$T/app" pack-refs --all
 	new_session
-	[ "$(in_session git for-each-ref | wc -l)" -eq 20003 ]
+	[ "$(in_session git for-each-ref | wc -l)" -eq "$(long 3003 20003)" ]
 	[ -z "$(in_session git status --porcelain)" ]
 }
 

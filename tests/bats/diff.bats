@@ -179,7 +179,7 @@ status_of() { changes | awk -F '\t' -v p="$1" '$2 == p || $3 == p { print $1 }';
 @test "random changes: the patch, applied to a checkout of the base, gives the same tree" {
 	local i n
 	need_userns
-	n=$(long 10 200)
+	n=$(long 4 200)
 	for ((i = 1; i <= n; i++)); do
 		rm -rf "$T/base" "$T/inside"
 		mkdir "$T/base"
@@ -262,7 +262,7 @@ commit_some() {
 @test "random changes: --committed is what git diff says, --uncommitted what git status says" {
 	local i
 	need_userns
-	for ((i = 1; i <= $(long 6 100); i++)); do
+	for ((i = 1; i <= $(long 3 100); i++)); do
 		rm -rf "$T/base"
 		mkdir "$T/base"
 		python3 "$HELPERS/tree_tool.py" make "$T/base" "$i"
@@ -354,7 +354,7 @@ plain() {
 	refute grep SECRET "$T/p"
 	put_program racer
 	ws exec -d "$ID" -- /tmp/racer /workspace/app "$T/secret" >/dev/null
-	for ((i = 0; i < $(long 60 2000); i++)); do
+	for ((i = 0; i < $(long 20 2000); i++)); do
 		timeout 20 "$WSISO" --root "$ROOT" diff "$ID" -f patch >>"$T/all" 2>>"$T/err" || true
 	done
 	refute grep -q SECRET "$T/all" "$T/err"

@@ -263,7 +263,7 @@ assert p.communicate(timeout=20)[0] == b"alive\n"' \
 
 @test "the receipt is what the kernel says, also of a command that ends at once" {
 	local n=0
-	while [ $((n += 1)) -le "$(long 10 200)" ]; do
+	while [ $((n += 1)) -le "$(long 5 200)" ]; do
 		ws exec --status-file "$T/status" "$ID" -- true
 		jq -es '.[0] | .type == "started" and .no_new_privs and
 			(.capabilities | all(. == "0000000000000000")) and
@@ -296,11 +296,11 @@ assert p.communicate(timeout=20)[0] == b"alive\n"' \
 
 @test "the last records are kept, and not many more" {
 	local n=0
-	while [ $((n += 1)) -le "$(long 30 300)" ]; do
+	while [ $((n += 1)) -le "$(long 15 300)" ]; do
 		ws exec "$ID" -- true
 	done
 	n=$(state_of "$ID" '.wsiso.execs | length')
-	[ "$n" -ge "$(long 30 200)" ]
+	[ "$n" -ge "$(long 15 200)" ]
 	[ "$n" -le 240 ]
 }
 

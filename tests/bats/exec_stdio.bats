@@ -151,7 +151,7 @@ assert len(p.stdout.read().split()) == 5000' \
 
 @test "F021: all that was written until the command's end is out when exec returns" {
 	local n=0
-	while [ $((n += 1)) -le "$(long 10 200)" ]; do
+	while [ $((n += 1)) -le "$(long 5 200)" ]; do
 		ws exec "$ID" -- sh -c 'yes 0123456789 | head -c 60000; (sleep 0.2; echo late) & echo "last"' >"$T/out"
 		[ "$(wc -c <"$T/out")" -eq 60005 ]
 		[ "$(tail -n 1 "$T/out" | tail -c 5)" = last ]

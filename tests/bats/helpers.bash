@@ -200,6 +200,9 @@ need_program() {
 	done
 }
 
+# only_long: what takes a large toolchain, or long by its nature, is for the full counts
+only_long() { [ "${WSISO_LONG:-}" = 1 ] || skip "for the full counts (make check-long)"; }
+
 # long FEW MANY: a count
 long() { if [ "${WSISO_LONG:-}" = 1 ]; then echo "$2"; else echo "$1"; fi; }
 

@@ -19,7 +19,7 @@ setup() {
 	RANDOM=$SEED
 	echo "# $BATS_TEST_DESCRIPTION: seed $SEED" >&3
 	measure
-	ROUNDS=$(long 20 200)
+	ROUNDS=$(long 10 200)
 	LANDED=0 # kills that hit something
 }
 

@@ -81,7 +81,7 @@ inodes_of() { in_session stat -f -c %c "$1"; }
 
 @test "a 2 GB file and masses of files in one session leave wsiso and another session working" {
 	local files
-	files=$(long 20000 1000000)
+	files=$(long 8000 1000000)
 	new_session other
 	new_session "$ID" '{"limits": {"file_size_max": 50000000, "tmp_size": 67108864}}'
 	expect_status 153 in_session sh -c 'exec head -c 2000000000 /dev/zero >/workspace/app/big'

@@ -145,6 +145,7 @@ large_program() {
 }
 
 @test "npm installs a local package with its scripts, and runs them" {
+	only_long
 	large_program npm node
 	inside <<-'S'
 		mkdir -p /workspace/lib /workspace/app && cd /workspace/lib
@@ -161,6 +162,7 @@ large_program() {
 }
 
 @test "java compiles and runs threads, processes and a mapped file" {
+	only_long
 	large_program java javac
 	inside <<-'S'
 		cd /tmp
@@ -191,6 +193,7 @@ large_program() {
 }
 
 @test "go builds and runs goroutines and a child" {
+	only_long
 	large_program go
 	inside <<-'S'
 		mkdir /tmp/g && cd /tmp/g
