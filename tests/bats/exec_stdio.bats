@@ -227,8 +227,9 @@ send("sleep 301\n")
 wait(0.5)
 send("\x1a")
 expect("Stopped")
-send("kill -KILL %1; wait %1; echo killed=$?\n")
-expect("killed=137")
+send("kill -KILL %1; sleep 0.5; echo $((1 + 1))killed\n")
+expect("2killed")
+wait(0.3)
 send("\x04")
 end(None)' "$WSISO" --root "$ROOT" exec -t "$ID" -- env PS1='$ ' bash --norc
 }
