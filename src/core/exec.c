@@ -136,15 +136,9 @@ static int open_session(struct exec *x, struct ws_err *err)
 {
 	struct ws_session *s = &x->session;
 
-	if (ws_session_open(x->root, x->opts->id, s, err) < 0)
+	if (ws_session_open(x->root, x->opts->id, s, err) < 0 ||
+	    ws_gate_session(s, err) < 0)
 		return -1;
-	if (ws_session_check_workspace(s, err) < 0 || ws_gate(&s->spec, err) < 0)
-		return -1;
-	if (strcmp(s->status, "blocked") == 0) {
-		ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,
-			s->cause ? s->cause : "its creation failed");
-		return ws_hint(err, "wsiso create %s --retry goes on with it", s->id);
-	}
 	if (!x->opts->dry_run && ws_network_ask(x->root, s, err) < 0)
 		return -1;
 	return use_profile(x, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/gate.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "core/spec_tighten.h"
@@ -21,4 +22,15 @@ int ws_gate(const struct ws_spec *spec, struct ws_err *err)
 			"none, set \"allow_root\": true in wsiso.json");
 	}
 	return ws_spec_floor_check(spec, err) < 0 ? -1 : ws_spec_check_built(spec, err);
+}
+
+int ws_gate_session(const struct ws_session *s, struct ws_err *err)
+{
+	if (ws_session_check_workspace(s, err) < 0 || ws_gate(&s->spec, err) < 0)
+		return -1;
+	if (strcmp(s->status, "blocked") != 0)
+		return 0;
+	ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,
+		s->cause ? s->cause : "its creation failed");
+	return ws_hint(err, "wsiso create %s --retry goes on with it", s->id);
 }

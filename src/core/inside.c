@@ -63,14 +63,7 @@ static int make_plan(const struct ws_session *s, struct talk *t, struct ws_err *
 		.user = &t->user,
 	};
 
-	if (ws_session_check_workspace(s, err) < 0 || ws_gate(&s->spec, err) < 0)
-		return -1;
-	if (strcmp(s->status, "blocked") == 0) {
-		ws_fail(err, WS_SESSION_BLOCKED, "session '%s' is blocked: %s", s->id,
-			s->cause ? s->cause : "its creation failed");
-		return ws_hint(err, "wsiso create %s --retry goes on with it", s->id);
-	}
-	if (ws_user_self(&t->user, err) < 0)
+	if (ws_gate_session(s, err) < 0 || ws_user_self(&t->user, err) < 0)
 		return -1;
 	opts.id = s->id;
 	opts.cwd = "/";
