@@ -132,6 +132,7 @@ scopes() { ws check --json | jq -e '.items[]? // .[] | select(.id == "landlock")
 	ws_bg two run --kill-after 1 -- sh -c 'trap "" TERM; echo on; while :; do sleep 0.1; done'
 	wait_for 10 grep -q on "$T/two.out"
 	kill -TERM "$BG"
+	sleep 0.3 # two of a kind that are pending are one
 	kill -TERM "$BG"
 	expect_status 137 wait "$BG"
 	root_is_empty
