@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """json_schema.py SCHEMA FILE [--lines]: is FILE (- for stdin) as SCHEMA says?
+json_schema.py --schemas SCHEMA...: are these schemas?
 
 With --lines each line of FILE is a document of its own, and there must be one. A
 schema may refer to its neighbours in the same folder by file name. Prints what is
@@ -30,14 +31,18 @@ def parse(text):
     return json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
 
 
+def check_schemas(names):
+    for name in names:
+        schema = parse(pathlib.Path(name).read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        if schema.get("$schema") != "https://json-schema.org/draft/2020-12/schema":
+            raise ValueError("%s does not say that it is of draft 2020-12" % name)
+
+
 def validator(path):
     store = {}
     for neighbour in path.parent.glob("*.schema.json"):
-        schema = parse(neighbour.read_text())
-        jsonschema.Draft202012Validator.check_schema(schema)
-        if schema.get("$schema") != "https://json-schema.org/draft/2020-12/schema":
-            raise ValueError("%s does not say that it is of draft 2020-12" % neighbour.name)
-        store[neighbour.resolve().as_uri()] = schema
+        store[neighbour.resolve().as_uri()] = parse(neighbour.read_text())
     uri = path.resolve().as_uri()
     schema = store[uri]
     resolver = jsonschema.RefResolver(uri, schema, store=store)
@@ -55,6 +60,8 @@ def documents(name, lines):
 
 def main():
     warnings.simplefilter("ignore", DeprecationWarning)
+    if sys.argv[1] == "--schemas":
+        return check_schemas(sys.argv[2:])
     wrong = []
     check = validator(pathlib.Path(sys.argv[1]))
     try:
@@ -67,8 +74,8 @@ def main():
         for error in check.iter_errors(document):
             where = "/".join(str(part) for part in error.absolute_path) or "top"
             wrong.append("document %d, %s: %s" % (number, where, error.message))
-    sys.exit("\n".join(wrong) or 0)
+    return "\n".join(wrong)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main() or 0)

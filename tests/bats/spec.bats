@@ -78,9 +78,9 @@ good() {
 	echo '{}' >"$T/c.json"
 	run --separate-stderr ws spec --check "$T/c.json"
 	good
-	spec "$ROOT/wsiso.json" '{"sandbox": {"seccomp": "of"}}'
+	printf '{"sandbox":\n  {"seccomp": "of"}}\n' >"$ROOT/wsiso.json"
 	run --separate-stderr ws spec --check "$T/c.json"
-	refused "wsiso.json:3:5: 'sandbox.seccomp'"
+	refused "wsiso.json:2:4: 'sandbox.seccomp'"
 }
 
 @test "spec --check needs no state folder" {
@@ -288,6 +288,10 @@ good() {
 
 @test "the committed schema is what spec --schema prints" {
 	diff <(ws spec --schema) "$SRCDIR/schemas/spec.schema.json"
+}
+
+@test "all schemas are schemas" {
+	"$PYTHON" "$SRCDIR/tests/json_schema.py" --schemas "$SRCDIR"/schemas/*.schema.json
 }
 
 @test "the option list of wsiso-spec(5) is what spec --man prints" {
