@@ -4,38 +4,37 @@ load helpers
 
 # Completions are made from the program under test, and tried in shells that run on a
 # terminal and get a TAB.
-setup() {
-	ws_setup
-	mkdir -p "$T/comp"
-	"$SRCDIR/contrib/completions/generate" bash "$WSISO" >"$T/comp/wsiso.bash"
-	"$SRCDIR/contrib/completions/generate" zsh "$WSISO" >"$T/comp/_wsiso"
-	cat >"$T/comp/bashrc" <<-EOF
+setup_file() {
+	local comp=$BATS_FILE_TMPDIR
+	"$SRCDIR/contrib/completions/generate" bash "$WSISO" >"$comp/wsiso.bash"
+	"$SRCDIR/contrib/completions/generate" zsh "$WSISO" >"$comp/_wsiso"
+	cat >"$comp/bashrc" <<-EOF
 		PATH='$(dirname "$WSISO")':\$PATH
 		PS1='READY> '
 		bind 'set enable-bracketed-paste off'
 		bind -x '"\C-g": printf "\nLINE<%s>\n" "\$READLINE_LINE"'
-		. '$T/comp/wsiso.bash'
+		. '$comp/wsiso.bash'
 	EOF
-	cat >"$T/comp/.zshrc" <<-EOF
+	cat >"$comp/.zshrc" <<-EOF
 		PATH='$(dirname "$WSISO")':\$PATH
 		PS1='READY> '
 		show() { print -r -- "LINE<\$BUFFER>"; }
 		zle -N show
 		bindkey '^G' show
-		fpath=('$T/comp' \$fpath)
+		fpath=('$comp' \$fpath)
 		zstyle ':completion:*' insert-tab false
 		zstyle ':completion:*' list-prompt ''
 		unsetopt automenu
 		autoload -Uz compinit
-		compinit -u -d '$T/comp/dump'
+		compinit -u -d '$comp/dump'
 	EOF
 }
 
 # after_tab SHELL LINE: what LINE becomes
 after_tab() {
 	case $1 in
-	bash) set -- "$2" bash --noprofile --rcfile "$T/comp/bashrc" -i ;;
-	zsh) set -- "$2" env ZDOTDIR="$T/comp" zsh -d -i ;;
+	bash) set -- "$2" bash --noprofile --rcfile "$BATS_FILE_TMPDIR/bashrc" -i ;;
+	zsh) set -- "$2" env ZDOTDIR="$BATS_FILE_TMPDIR" zsh -d -i ;;
 	esac
 	(cd "$T" && WSISO_ROOT=$ROOT timeout 60 \
 		"$PYTHON" "$HELPERS/programs/tab.py" "$@") 3>&-
@@ -127,12 +126,12 @@ completes_files() {
 @test "every command and every option of the help is in both completions" {
 	local command option
 	for command in $(ws --help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
-		grep -q "($command)" "$T/comp/_wsiso"
-		grep -q "'$command') echo" "$T/comp/wsiso.bash"
+		grep -q "($command)" "$BATS_FILE_TMPDIR/_wsiso"
+		grep -q "'$command') echo" "$BATS_FILE_TMPDIR/wsiso.bash"
 		for option in $(ws "$command" --help |
 			sed -n 's/^ *\(-., \)\?\(--[a-z-]*\).*/\2/p'); do
-			grep "'$command') echo" "$T/comp/wsiso.bash" | grep -q -e "$option\b"
-			sed -n "/($command)/,/;;/p" "$T/comp/_wsiso" | grep -q -e "$option\b"
+			grep "'$command') echo" "$BATS_FILE_TMPDIR/wsiso.bash" | grep -q -e "$option\b"
+			sed -n "/($command)/,/;;/p" "$BATS_FILE_TMPDIR/_wsiso" | grep -q -e "$option\b"
 		done
 	done
 }
