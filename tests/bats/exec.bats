@@ -358,7 +358,7 @@ assert p.returncode == 0 and os.read(end, 1) == b"", out' "$@"
 
 @test "-d --json prints an object, and the status file gets the end later" {
 	ws exec -d --json --status-file "$T/status" "$ID" -- sh -c 'exit 4' >"$T/out"
-	jq -e '.exec_id and .pid > 1' "$T/out"
+	matches_schema exec "$T/out"
 	wait_for 10 grep -q exited "$T/status"
 	[ "$(jq -r 'select(.type == "exited") | .status' "$T/status")" = 4 ]
 }
@@ -372,8 +372,10 @@ assert p.returncode == 0 and os.read(end, 1) == b"", out' "$@"
 	[[ "$output" != *s3cr3t* ]]
 	refute_in_session "$ID" /tmp/ran
 	has_no_sandbox
-	ws exec --dry-run --json -e TOKEN=s3cr3t "$ID" -- true |
-		jq -e '(.sandbox.args | length > 0) and .enter.cwd == "/workspace/app"'
+	ws exec --dry-run --json -e TOKEN=s3cr3t "$ID" -- true >"$T/plan"
+	matches_schema dry-run "$T/plan"
+	refute grep s3cr3t "$T/plan"
+	jq -e '(.sandbox.args | length > 0) and .enter.cwd == "/workspace/app"' "$T/plan"
 }
 
 @test "a command that stops its shepherd cannot stop its clock" {

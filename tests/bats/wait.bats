@@ -16,13 +16,20 @@ setup() {
 	[ "$(ws wait "$ID" back)" = 9 ]
 }
 
+# wait_said EXEC FILTER: what wait --json said of it, which is as the schema says
+wait_said() {
+	WS_TIMEOUT=20 ws wait --json "$ID" "$1" >"$T/said"
+	matches_schema wait "$T/said" || return
+	jq -r "$2" "$T/said"
+}
+
 @test "wait --json says how it ended" {
 	ws exec -d --exec-id killed "$ID" -- sleep 300
 	ws kill "$ID" --exec killed KILL
-	[ "$(ws wait --json "$ID" killed | jq -r '[.exec_id, .status, .cause] | join(" ")')" = \
+	[ "$(wait_said killed '[.exec_id, .status, .cause] | join(" ")')" = \
 		"killed 137 signal" ]
 	ws exec --exec-id fine "$ID" -- true
-	[ "$(ws wait --json "$ID" fine | jq -r '[.state, .status, .cause] | map(tostring) | join(" ")')" = \
+	[ "$(wait_said fine '[.state, .status, .cause] | map(tostring) | join(" ")')" = \
 		"exited 0 null" ]
 }
 
@@ -41,13 +48,13 @@ setup() {
 @test "wait of one whose wsiso was killed, or whose sandbox was lost, is 137" {
 	ws exec -d --exec-id lost "$ID" -- sleep 300
 	kill -KILL "$(init_pid)"
-	[ "$(WS_TIMEOUT=20 ws wait --json "$ID" lost | jq -r '[.status, .cause] | join(" ")')" = \
+	[ "$(wait_said lost '[.status, .cause] | join(" ")')" = \
 		"137 sandbox-lost" ]
 }
 
 @test "wait of a command that never ran gives wsiso's status" {
 	ws exec --exec-id never "$ID" -- no-such-command || true
-	[ "$(ws wait --json "$ID" never | jq -r '[.state, .status, .cause] | join(" ")')" = \
+	[ "$(wait_said never '[.state, .status, .cause] | join(" ")')" = \
 		"failed 127 exec-missing" ]
 }
 
