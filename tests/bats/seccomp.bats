@@ -62,7 +62,7 @@ three_modes() {
 	three_modes native 45
 }
 
-@test "enforce refuses what the rules name and log allows it: i386 by int 0x80" {
+@test "F038: enforce refuses what the rules name and log allows it: i386 by int 0x80" {
 	local first
 	need_x86
 	first=$("$BATS_FILE_TMPDIR/calls" i386 | head -n 1)

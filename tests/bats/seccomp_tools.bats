@@ -26,7 +26,7 @@ large_program() {
 	done
 }
 
-@test "gcc and make -j build and run a program of many files" {
+@test "F041: gcc and make -j build and run a program of many files" {
 	need_program gcc make
 	inside <<-'S'
 		mkdir /workspace/c && cd /workspace/c
@@ -74,7 +74,7 @@ large_program() {
 	S
 }
 
-@test "python: threads, all ways of multiprocessing, asyncio with children, ctypes" {
+@test "F041: python: threads, all ways of multiprocessing, asyncio with children, ctypes" {
 	inside <<-'S'
 		cd /tmp
 		cat >p.py <<'P'
@@ -111,7 +111,7 @@ large_program() {
 	S
 }
 
-@test "node: workers, children, files, sockets, also with io_uring asked for" {
+@test "F041: node: workers, children, files, sockets, also with io_uring asked for" {
 	large_program node
 	inside <<-'S'
 		cd /tmp
@@ -161,7 +161,7 @@ large_program() {
 	S
 }
 
-@test "java compiles and runs threads, processes and a mapped file" {
+@test "F041: java compiles and runs threads, processes and a mapped file" {
 	only_long
 	large_program java javac
 	inside <<-'S'
@@ -192,7 +192,7 @@ large_program() {
 	S
 }
 
-@test "go builds and runs goroutines and a child" {
+@test "F041: go builds and runs goroutines and a child" {
 	only_long
 	large_program go
 	inside <<-'S'
