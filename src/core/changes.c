@@ -233,9 +233,10 @@ static void add_missing(struct ws_strv *names, const struct ws_strv *more)
 	}
 }
 
-static int read_names(struct level *l)
+/* What was made in an opaque folder covers what is below no less, though it has no mark. */
+static int read_names(struct level *l, bool parent_whole)
 {
-	l->whole = !l->has_up || ws_stack_opaque(&l->up);
+	l->whole = parent_whole || !l->has_up || ws_stack_opaque(&l->up);
 	if (l->has_up && ws_stack_names(&l->up, true, &l->names) < 0)
 		return -1;
 	if (l->has_low && l->whole) {
@@ -286,7 +287,8 @@ static int descend(struct reader *r, const char *name, const struct ws_stack_ent
 {
 	struct level next = { .name = ws_strdup(name), .has_up = new, .has_low = old };
 
-	if (enter(&r->levels[r->depth - 1], name, &next) < 0 || read_names(&next) < 0) {
+	if (enter(&r->levels[r->depth - 1], name, &next) < 0 ||
+	    read_names(&next, r->levels[r->depth - 1].whole) < 0) {
 		int error = errno;
 
 		level_release(&next);
@@ -356,7 +358,7 @@ static int walk(struct reader *r, struct ws_err *err)
 	struct level first = { .has_up = true, .has_low = true };
 
 	push(r, &first);
-	if (reopen(r, 0) < 0 || read_names(&r->levels[0]) < 0)
+	if (reopen(r, 0) < 0 || read_names(&r->levels[0], false) < 0)
 		return ws_fail_errno(err, "read /workspace");
 	while (r->depth) {
 		struct level *l = &r->levels[r->depth - 1];

@@ -63,6 +63,12 @@ status_of() { changes | awk -F '\t' -v p="$1" '$2 == p || $3 == p { print $1 }';
 	[ "$(changes)" = "$(printf '%s\t%s\n' D README.md A README.md/x A d D d/f D d/g1 D d/g2 D d/k)" ]
 }
 
+@test "a folder made anew in one that was made anew shows nothing of what was there before" {
+	new_session
+	in_session sh -c 'rm -r src; mkdir -p src/deep/er; echo 1 >src/deep/er/new; echo 2 >src/deep/too'
+	[ "$(changes)" = "$(printf '%s\t%s\n' D src/deep/er/file A src/deep/er/new A src/deep/too D src/main.c)" ]
+}
+
 @test "empty folders and folder modes are told, with a slash" {
 	new_session
 	in_session sh -c 'mkdir -p e/mpty; chmod 700 src'
