@@ -296,7 +296,12 @@ static int greet(struct entry *y, struct ws_err *err)
 	memcpy(&hello, data.data, sizeof(hello));
 	if (hello.protocol == WS_PROTOCOL)
 		return 0;
-	return ws_fail(err, WS_STATE_VERSION, "the sandbox's init is of another wsiso");
+	ws_fail(err, WS_STATE_VERSION,
+		"the sandbox's init speaks protocol %u, this is wsiso %s, which speaks %d",
+		(unsigned)hello.protocol, PACKAGE_VERSION, WS_PROTOCOL);
+	return ws_hint(err,
+		       "the two are of one build: install wsiso anew; or wsiso stop, "
+		       "if it was replaced while the sandbox lived");
 }
 
 /* From the join to the HELLO of the shepherd: then stage 2 has done its work. */

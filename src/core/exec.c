@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/background.h"
@@ -22,6 +21,7 @@
 #include "core/execlog.h"
 #include "core/execrec.h"
 #include "core/gate.h"
+#include "core/go_in.h"
 #include "core/network.h"
 #include "core/profile.h"
 #include "core/sandbox.h"
@@ -32,8 +32,6 @@
 #include "core/tty.h"
 #include "core/user.h"
 
-#define ENTER_TIMEOUT_MS 10000
-#define RETRY_MS 100
 #define PRUNE_EVERY 16 /* on average; while the command is busy with its start */
 
 struct exec {
@@ -55,6 +53,7 @@ struct exec {
 	struct ws_exec_caller caller;
 	uint64_t oom_kills; /* in the session's cgroup, before this command */
 	int signals;
+	sigset_t mask;	  /* as it was before them */
 	bool handed_over; /* to a process in the background */
 };
 
@@ -203,8 +202,11 @@ static int settle(struct exec *x, struct ws_err *err)
 	return 0;
 }
 
-static int settle_again(struct exec *x, struct ws_err *err)
+/* Where the way in looks for both nothing changes but what is there. */
+static int settle_again(struct ws_way_in *way, struct ws_err *err)
 {
+	struct exec *x = way->arg;
+
 	ws_enter_plan_release(&x->plan);
 	x->plan = WS_ENTER_PLAN_INIT;
 	ws_user_release(&x->user);
@@ -216,49 +218,39 @@ static int settle_again(struct exec *x, struct ws_err *err)
 	return settle(x, err);
 }
 
-/* 1: acquired; 0: what we had read has changed, and is read anew; -1. */
-static int acquire(struct exec *x, uint64_t deadline, struct ws_err *err)
+static int ready(void *arg, struct ws_err *err)
 {
-	ws_sandbox_release(&x->sandbox);
-	x->sandbox = WS_SANDBOX_INIT;
-	if (ws_sandbox_acquire(x->root, &x->session, &x->sandbox, err) == 0)
-		return 1;
-	if (err->kind != WS_POLICY_CHANGED || err->sys != EAGAIN ||
-	    ws_clock_mono_ms() >= deadline)
-		return -1;
-	return settle_again(x, err);
+	struct exec *x = arg;
+
+	x->oom_kills = ws_cgroup_oom_kills(x->sandbox.cgroup);
+	x->signals = ws_supervise_signals(x->opts->tty, &x->mask);
+	return x->signals < 0 ? ws_fail_errno(err, "make a signal descriptor") : 0;
 }
 
-/* A sandbox may be about to end just as we come: then the next one is ours. */
+static void missed(void *arg)
+{
+	struct exec *x = arg;
+
+	ws_closep(&x->signals);
+	sigprocmask(SIG_SETMASK, &x->mask, NULL);
+}
+
 static int enter(struct exec *x, struct ws_err *err)
 {
-	uint64_t deadline = ws_clock_mono_ms() + ENTER_TIMEOUT_MS;
-	sigset_t mask;
+	struct ws_way_in way = {
+		.session = &x->session,
+		.plan = &x->plan,
+		.want_in = x->caller.in >= 0,
+		.reread = settle_again,
+		.ready = ready,
+		.missed = missed,
+		.arg = x,
+	};
 
-	for (;;) {
-		uint64_t now;
-		int rc = acquire(x, deadline, err);
-
-		if (rc < 0)
-			return -1;
-		if (rc == 0)
-			continue;
-		x->oom_kills = ws_cgroup_oom_kills(x->sandbox.cgroup);
-		x->signals = ws_supervise_signals(x->opts->tty, &mask);
-		if (x->signals < 0)
-			return ws_fail_errno(err, "make a signal descriptor");
-		if (ws_enter(&x->sandbox, &x->plan, x->caller.in >= 0, &x->entered,
-			     &x->result->status, err) == 0)
-			return 0;
-		ws_closep(&x->signals);
-		sigprocmask(SIG_SETMASK, &mask, NULL);
-		now = ws_clock_mono_ms();
-		if (err->kind != WS_SANDBOX_LOST || err->sys != ESRCH || now >= deadline)
-			return explain(x, err);
-		ws_closep(&x->sandbox.use);
-		/* or somebody inside has killed what came in: then it does not end */
-		ws_pidfd_gone(x->sandbox.pidfd, RETRY_MS);
-	}
+	return ws_go_in(x->root, &way, &x->sandbox, &x->entered, &x->result->status,
+			err) < 0
+		       ? explain(x, err)
+		       : 0;
 }
 
 static int prepare(struct exec *x, struct ws_err *err)

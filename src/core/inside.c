@@ -8,24 +8,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "core/enter.h"
 #include "core/exec.h"
 #include "core/exec_plan.h"
 #include "core/gate.h"
+#include "core/go_in.h"
 #include "core/profile.h"
 #include "core/relay.h"
 #include "core/sandbox.h"
 #include "core/user.h"
 
-#define ENTER_TIMEOUT_MS 10000
-#define RETRY_MS 100
 #define IDLE_MS 30000
 #define BLOCK 65536
 #define COMPLAINT_MAX 65536
 
 struct talk {
+	const struct ws_root *root;
 	struct ws_inside *in;
+	struct ws_session fresh; /* if it changed after the caller had read it */
 	struct ws_enter_plan plan;
 	struct ws_sandbox sandbox;
 	struct ws_entered entered;
@@ -42,6 +41,7 @@ static void talk_release(struct talk *t)
 	ws_sandbox_release(&t->sandbox);
 	ws_enter_plan_release(&t->plan);
 	ws_user_release(&t->user);
+	ws_session_release(&t->fresh);
 }
 
 void ws_inside_release(struct ws_inside *in)
@@ -77,26 +77,37 @@ static int make_plan(const struct ws_session *s, struct talk *t, struct ws_err *
 	return 0;
 }
 
-/* A sandbox may be about to end just as we come: then the next one is ours. */
-static int enter(const struct ws_root *root, const struct ws_session *s, struct talk *t,
-		 struct ws_err *err)
+static int reread(struct ws_way_in *way, struct ws_err *err)
 {
-	uint64_t deadline = ws_clock_mono_ms() + ENTER_TIMEOUT_MS;
+	struct talk *t = way->arg;
+	WS_AUTO(ws_session) struct ws_session now = WS_SESSION_INIT;
 
-	for (;;) {
-		ws_sandbox_release(&t->sandbox);
-		t->sandbox = WS_SANDBOX_INIT;
-		if (ws_sandbox_acquire(root, s, &t->sandbox, err) < 0)
-			return -1;
-		if (ws_enter(&t->sandbox, &t->plan, t->in->in >= 0, &t->entered,
-			     &t->in->status, err) == 0)
-			return 0;
-		if (err->kind != WS_SANDBOX_LOST || err->sys != ESRCH ||
-		    ws_clock_mono_ms() >= deadline)
-			return -1;
-		ws_closep(&t->sandbox.use);
-		ws_pidfd_gone(t->sandbox.pidfd, RETRY_MS);
-	}
+	if (ws_session_open(t->root, way->session->id, &now, err) < 0)
+		return -1;
+	ws_enter_plan_release(&t->plan);
+	t->plan = WS_ENTER_PLAN_INIT;
+	ws_user_release(&t->user);
+	t->user = (struct ws_user){ 0 };
+	ws_session_release(&t->fresh);
+	t->fresh = now;
+	now = WS_SESSION_INIT;
+	way->session = &t->fresh;
+	return make_plan(way->session, t, err);
+}
+
+static int enter(struct talk *t, const struct ws_session *s, struct ws_err *err)
+{
+	struct ws_way_in way = {
+		.session = s,
+		.plan = &t->plan,
+		.want_in = t->in->in >= 0,
+		.reread = reread,
+		.arg = t,
+	};
+
+	if (make_plan(s, t, err) < 0)
+		return -1;
+	return ws_go_in(t->root, &way, &t->sandbox, &t->entered, &t->in->status, err);
 }
 
 /* ---- to and fro ---- */
@@ -225,7 +236,9 @@ int ws_inside_run(const struct ws_root *root, const struct ws_session *s,
 		  struct ws_inside *in, struct ws_err *err)
 {
 	__attribute__((cleanup(talk_release))) struct talk t = {
+		.root = root,
 		.in = in,
+		.fresh = WS_SESSION_INIT,
 		.plan = WS_ENTER_PLAN_INIT,
 		.sandbox = WS_SANDBOX_INIT,
 		.entered = WS_ENTERED_INIT,
@@ -233,7 +246,7 @@ int ws_inside_run(const struct ws_root *root, const struct ws_session *s,
 	int rc = 1;
 
 	ws_session_touch(s);
-	if (make_plan(s, &t, err) < 0 || enter(root, s, &t, err) < 0)
+	if (enter(&t, s, err) < 0)
 		return -1;
 	t.buf = ws_grow(NULL, BLOCK + sizeof(uint32_t), 1);
 	if (ws_relay_own(t.entered.out) < 0 || ws_relay_own(t.entered.errs) < 0 ||

@@ -33,8 +33,10 @@ static int check_joinable(const struct ws_session *s, const struct ws_sandbox *s
 
 	if (sb->protocol != WS_PROTOCOL) {
 		ws_fail(err, WS_STATE_VERSION,
-			"session '%s' has a live sandbox of another wsiso (%s)", s->id,
-			sb->build);
+			"session '%s' has a live sandbox of wsiso %s, which speaks "
+			"protocol %llu; this is %s, which speaks %d",
+			s->id, sb->build ? sb->build : "?",
+			(unsigned long long)sb->protocol, PACKAGE_VERSION, WS_PROTOCOL);
 		return ws_hint(err, "wsiso stop %s", s->id);
 	}
 	ws_spec_policy(&s->spec, &policy);
