@@ -245,12 +245,12 @@ static int by_target(const void *a, const void *b)
 }
 
 int ws_cover_list_plan(struct ws_cover_list *list, const struct ws_mount_table *table,
-		       const char *launch, bool scratch, struct ws_plan *covers,
+		       const char *launch, bool over, struct ws_plan *covers,
 		       struct ws_plan *late, struct ws_err *err)
 {
 	struct covering c = { .table = table,
 			      .launch = launch,
-			      .over = scratch || ws_path_below(launch, "/tmp"),
+			      .over = over,
 			      .covers = covers,
 			      .late = late };
 	int rc = 0;

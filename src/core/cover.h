@@ -27,12 +27,12 @@ void ws_cover_list_release(struct ws_cover_list *list);
 void ws_cover_list_add(struct ws_cover_list *list, const char *source, const char *target,
 		       const struct ws_strv *names, bool folder);
 /*
- * The mounts. What is at or below LAUNCH, if that has a SCRATCH overlay, is for LATE:
+ * The mounts. What is at or below LAUNCH, if that is laid OVER the host, is for LATE:
  * there each name that exists is hidden, since what the overlay shows beside it is to
  * stay writable. spec-invalid if LAUNCH itself is hidden.
  */
 int ws_cover_list_plan(struct ws_cover_list *list, const struct ws_mount_table *table,
-		       const char *launch, bool scratch, struct ws_plan *covers,
+		       const char *launch, bool over, struct ws_plan *covers,
 		       struct ws_plan *late, struct ws_err *err);
 
 #endif

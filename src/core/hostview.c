@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "core/closed.h"
 #include "core/cover.h"
 #include "core/credentials.h"
 #include "core/mount_table.h"
@@ -392,6 +393,7 @@ int ws_hostview_look(const struct ws_root *root, const struct ws_session *s,
 {
 	__attribute__((cleanup(look_release))) struct look l = { .session = s };
 	const bool scratch = s->spec.host_readonly.scratch_overlay;
+	bool over;
 
 	*ret = (struct ws_hostview){ 0 };
 	if (!s->launch_dir)
@@ -401,6 +403,9 @@ int ws_hostview_look(const struct ws_root *root, const struct ws_session *s,
 		return -1;
 	if (scratch && check_mounts(&l, err) < 0)
 		return -1;
-	return ws_cover_list_plan(&l.places, &l.table, s->launch_dir, scratch,
-				  &ret->covers, &ret->late, err);
+	over = scratch || ws_path_below(s->launch_dir, "/tmp");
+	if (ws_cover_list_plan(&l.places, &l.table, s->launch_dir, over, &ret->covers,
+			       &ret->late, err) < 0)
+		return -1;
+	return ws_closed_cover(s->launch_dir, over, &ret->covers, &ret->late, err);
 }

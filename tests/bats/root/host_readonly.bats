@@ -13,7 +13,7 @@ setup() {
 	[ "$(id -u)" -eq 0 ] || cannot_run "this is not root"
 	MOUNTED=()
 	SERVERS=()
-	# bwrap 0.12 makes no mount point below a folder that its caller may enter but not list
+	# of a folder that nobody can list, as WSISO_TEST_TMP may be, only ways are shown
 	WSISO_TEST_TMP=/var/tmp ws_setup
 	as_nobody true || cannot_run "setpriv cannot become nobody"
 	chown 65534:65534 "$ROOT" "$ROOT/wsiso.json"
@@ -202,4 +202,70 @@ no_secret_below() {
 	refute in_session cat "$T/roots"
 	refute in_session cat /etc/shadow
 	no_secret_below "$T/roots"
+}
+
+# closed_home: HOME and the launch folder are below a folder that can be entered, not listed
+closed_home() {
+	mkdir "$T/homes"
+	mv "$T/home" "$T/homes/me"
+	USER_HOME=$T/homes/me
+	LAUNCH=$USER_HOME/project
+	install -d -o 65534 "$T/homes/other"
+	chmod 711 "$T/homes"
+}
+
+@test "a HOME below a folder that cannot be listed is there as any other, and nothing beside it" {
+	closed_home
+	mounted --bind "$T/homes" "$T/alias"
+	mounted --bind "$T/homes" "$(mktemp -d /tmp/ws-alias.XXXXXX)"
+	host_session
+	no_secret_below "$USER_HOME" "$T/homes" "$T/alias/me" "${MOUNTED[1]/#\/tmp\//\/tmp/host/}/me"
+	[ "$(in_session cat "$USER_HOME/notes" "$T/alias/me/.config/app/c")" = "$(printf 'fine\nfine')" ]
+	[ "$(in_session cat "${MOUNTED[1]/#\/tmp\//\/tmp/host/}/me/notes")" = fine ]
+	[ "$(in_session ls "$T/homes")" = me ]
+	in_session sh -c 'echo new >f && echo new >g'
+	[ "$(in_session cat f g)" = "$(printf 'new\nnew')" ]
+	[ "$(cat "$LAUNCH/f")" = fine ]
+	refute in_session touch "$T/homes/x"
+	refute in_session touch "$USER_HOME/x"
+	printf 'SECRET\n' >"$USER_HOME/.git-credentials"
+	refute in_session test -e "$USER_HOME/.git-credentials"
+}
+
+@test "a launch folder below one that cannot be listed, outside HOME, works, and what is masked in it stays so" {
+	local scratch
+	install -d -m 711 "$T/srv"
+	install -d -o 65534 "$T/srv/work" "$T/srv/work/d"
+	LAUNCH=$T/srv/work
+	echo fine >"$LAUNCH/f"
+	echo SECRET >"$LAUNCH/d/key"
+	chown 65534 "$LAUNCH"/*
+	for scratch in true false; do
+		ID=with-$scratch
+		host_session "$(jq -n --argjson scratch $scratch --arg key "$LAUNCH/d/key" \
+			'{host_readonly: {scratch_overlay: $scratch, mask: [$key]}}')"
+		[ "$(in_session cat f)" = fine ]
+		no_secret_below "$LAUNCH"
+		[ "$(in_session ls "$T/srv")" = work ]
+	done
+}
+
+@test "what is masked below a folder that cannot be listed is hidden with it, in the launch folder too" {
+	install -d -m 711 "$T/vault" "$LAUNCH/closed"
+	echo SECRET | tee "$T/vault/key" >"$LAUNCH/closed/key"
+	host_session "$(jq -n --arg a "$T/vault/key" --arg b "$LAUNCH/closed/key" \
+		'{host_readonly: {mask: [$a, $b]}}')"
+	[ -z "$(in_session cat "$T/vault/key" closed/key)" ]
+	[ "$(in_session ls "$T/vault" closed | tr '\n' ' ')" = "$T/vault: key  closed: key " ]
+	in_session touch new
+}
+
+@test "a launch folder that cannot be listed itself is refused if something in it is to be hidden" {
+	install -d -m 711 "$T/srv"
+	LAUNCH=$T/srv
+	echo SECRET >"$LAUNCH/key"
+	run --separate-stderr host_session "$(jq -n --arg key "$LAUNCH/key" '{host_readonly: {mask: [$key]}}')"
+	[ "$status" -eq 2 ]
+	[[ $stderr == *"it cannot be listed, and '$LAUNCH/key' in it is to be hidden"* ]]
+	[[ $stderr == *"host_readonly.scratch_overlay to false"* ]]
 }
