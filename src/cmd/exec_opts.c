@@ -45,7 +45,7 @@ void ws_exec_rows(struct ws_exec_flags *f, struct ws_exec_opts *o, struct ws_opt
 		{ 'p', "process", WS_OPT_STR, &f->process, "FILE",
 		  "args, env, cwd and terminal as JSON ('-': standard input)" },
 		{ 0, "profile", WS_OPT_STR, &o->profile, "NAME",
-		  "what it is confined for: tool (default), agent, or one of the spec's" },
+		  "what it is confined for: tool (default), agent, a spec's own; run: worker, mcp" },
 		{ 0, "timeout", WS_OPT_SECONDS, &o->timeout_ms, "S",
 		  "end it after so long, status 124" },
 		{ 0, "kill-after", WS_OPT_SECONDS, &o->kill_after_ms, "S",

@@ -22,6 +22,7 @@
 #include "core/execrec.h"
 #include "core/gate.h"
 #include "core/go_in.h"
+#include "core/nested.h"
 #include "core/network.h"
 #include "core/profile.h"
 #include "core/sandbox.h"
@@ -325,6 +326,19 @@ static void note_lost_output(struct exec *x, const struct ws_outcome *o)
 	x->result->late.kind = WS_IO;
 }
 
+/* F045: what it says itself names the kernel, or nothing. */
+static void explain_end(const struct exec *x, const struct ws_outcome *o)
+{
+	if (o->status == 0 || o->timed_out || o->lost || x->opts->detach ||
+	    strcmp(ws_filter_mode(x->spec), "enforce") != 0 ||
+	    !ws_nested_sandbox(x->plan.argv.v[0]))
+		return;
+	ws_warn("'%s' ended with status %d: under 'sandbox.seccomp' \"enforce\" it can "
+		"make no namespace and no mount. If it needs them: its own switch for an "
+		"outer sandbox, or \"log\", in a session of its own; see wsiso-spec(5)",
+		x->note.record.command, o->status);
+}
+
 static int supervise(struct exec *x, struct ws_err *err)
 {
 	struct ws_supervise sv = {
@@ -358,6 +372,7 @@ static int supervise(struct exec *x, struct ws_err *err)
 		keep_survivors(x);
 	ws_status_exited(&x->status, x->note.record.id, &outcome, x->note.record.cause);
 	note_lost_output(x, &outcome);
+	explain_end(x, &outcome);
 	x->result->status = outcome.status;
 	return 0;
 }
