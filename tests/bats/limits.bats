@@ -128,3 +128,22 @@ inodes_of() { in_session stat -f -c %c "$1"; }
 		;;
 	esac
 }
+
+# What the profile wants of a cgroup it has where one is delegated; its rlimits always.
+@test "a worker's receipt says which limits hold, and what its spec asks for is refused where it cannot hold" {
+	local limits rlimits
+	ws run --profile worker --status-file "$T/status" -- cat /proc/self/limits >"$T/limits"
+	limits=$(jq -r 'select(.type == "started").limits.pids_max' "$T/status")
+	[ "$limits" = null ] || [ "$limits" = 128 ]
+	rlimits='Max processes +128 +128|Max file size +268435456 +268435456|Max open files +256 +256'
+	[ "$(grep -cE "^($rlimits) " "$T/limits")" -eq 3 ]
+	spec "$T/s.json" '{"limits": {"pids_max": 20}}'
+	if [ "$limits" = 128 ]; then
+		ws run --profile worker --spec "$T/s.json" --status-file "$T/status2" -- true
+		[ "$(jq -r 'select(.type == "started").limits.pids_max' "$T/status2")" = 20 ]
+	else
+		[ "$(kind_of run --profile worker --spec "$T/s.json" -- true)" = limits-unavailable ]
+	fi
+	spec "$ROOT/wsiso.json" '{"limits": {"memory_max": 100000000}, "linger_s": 10}'
+	[ "$limits" = 128 ] || [ "$(kind_of run --profile worker -- true)" = limits-unavailable ]
+}

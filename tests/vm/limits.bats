@@ -190,3 +190,51 @@ hog() {
 	refute in_session unshare -UrmC sh -c 'mount -t cgroup2 none /mnt && echo 1000 >/mnt/pids.max'
 	[ "$(cat "$(own_cgroup)/pids.max")" = 40 ]
 }
+
+# ---- run, and the profile worker ----
+
+run_cgroups() { find "$DELEGATED" -maxdepth 1 -name 'wsiso.*' -newer "$T/since"; }
+no_run_cgroup() { [ -z "$(run_cgroups)" ]; }
+limits_in() { jq -c 'select(.type == "started").limits' "$1"; }
+
+@test "a worker has a cgroup with its profile's limits, the spec's where those are tighter, and it goes with it" {
+	touch "$T/since"
+	ws run --profile worker --status-file "$T/status" -- cat /proc/self/cgroup >"$T/own"
+	[ "$(limits_in "$T/status")" = '{"memory_max":"2147483648","pids_max":"128","cpu_max":"200000 100000"}' ]
+	grep -q '/delegated.scope/wsiso\.' "$T/own"
+	no_run_cgroup
+	spec "$T/tight.json" '{"limits": {"memory_max": 100000000, "pids_max": 4096, "cpu_max": 0.5}}'
+	ws run --profile worker --spec "$T/tight.json" --status-file "$T/status" -- true
+	[ "$(limits_in "$T/status")" = '{"memory_max":"99999744","pids_max":"128","cpu_max":"50000 100000"}' ]
+	# a named one, and in the background
+	ws run -d --id job --exec-id one --profile worker --status-file "$T/status" -- true
+	ws wait job one
+	[ "$(limits_in "$T/status")" = '{"memory_max":"2147483648","pids_max":"128","cpu_max":"200000 100000"}' ]
+	wait_for 10 no_run_cgroup
+}
+
+@test "a worker's hog and its fork bomb stay within it: oom, EAGAIN, and another works" {
+	touch "$T/since"
+	new_session other
+	spec "$T/tight.json" '{"limits": {"memory_max": 100000000, "pids_max": 20}}'
+	expect_status 137 ws run --profile worker --spec "$T/tight.json" --status-file "$T/status" -- \
+		perl -e 'my @x; push @x, "x" x (1 << 20) while 1'
+	[ "$(jq -r 'select(.type == "exited").cause' "$T/status")" = oom ]
+	# in a user namespace that counts its processes anew there is still the cgroup
+	ws run --profile worker --spec "$T/tight.json" -- perl -e '
+		my $n = 0;
+		while (defined(my $pid = fork)) { if (!$pid) { sleep 60; exit } $n++; last if $n > 100 }
+		print "$n\n"' >"$T/forks"
+	[ "$(cat "$T/forks")" -lt 20 ]
+	[ "$(ws exec other -- echo alive)" = alive ]
+	wait_for 10 no_run_cgroup
+}
+
+@test "where nothing is delegated a worker runs by its rlimits and says so, and what a spec asks for is refused" {
+	elsewhere "$OUTSIDE" "$WSISO" --root "$ROOT" run --profile worker --status-file "$T/status" -- true
+	[ "$(limits_in "$T/status")" = null ]
+	spec "$T/tight.json" '{"limits": {"pids_max": 20}}'
+	expect_status 125 elsewhere "$OUTSIDE" "$WSISO" --log-format json --root "$ROOT" run \
+		--profile worker --spec "$T/tight.json" -- true
+	[ "$(jq -r 'select(.level == "error").kind' "$T/there")" = limits-unavailable ]
+}
