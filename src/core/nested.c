@@ -8,9 +8,8 @@
 
 /* Of those that wsiso-spec(5) has in its table, under SYSTEM CALLS. */
 static const char *const makers[] = {
-	"buildah",  "bwrap",	"chrome",  "chromium",	    "chroot",
-	"electron", "firejail", "flatpak", "google-chrome", "mount",
-	"nsenter",  "podman",	"unshare",
+	"buildah", "bwrap",	    "chrome", "chromium", "chroot", "electron",
+	"flatpak", "google-chrome", "mount",  "nsenter",  "podman", "unshare",
 };
 
 bool ws_nested_sandbox(const char *program)

@@ -16,6 +16,7 @@ static const char *const etc_shown[] = {
 	"ca-certificates",
 	"ca-certificates.conf",
 	"bash.bashrc",
+	"chromium.d", /* which its starter reads */
 	"debian_version",
 	"dpkg",
 	"fonts",
