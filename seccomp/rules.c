@@ -28,6 +28,8 @@
 #define SYS_SOCKETPAIR 8
 #define TIOCSTI 0x5412
 #define TIOCLINUX 0x541c
+#define SETLEASE 1024
+#define SETDELEG 1040
 
 #define ANY_ARG ALWAYS, 0, 0, { 0 }, 0
 #define BITS(arg, bits) HAS_ANY, arg, ~0u, { bits }, 1
@@ -55,6 +57,8 @@
 	{                                           \
 		SECCOMP_RET_LOG, ERRNO(e), ERRNO(e) \
 	}
+
+#define LEASE "keeps the host from writing a file that the sandbox can read"
 
 /* Where a rule is from. */
 #define MOBY "moby profiles/seccomp/default.json"
@@ -168,6 +172,13 @@ const struct rule rules[] = {
 	/* Terminals: what is typed into one runs outside. */
 	{ "ioctl", IS(1, TIOCSTI, TIOCLINUX), REFUSE(EPERM), 0,
 	  "types into a terminal, pastes on a console; CVE-2017-5226, CVE-2023-28100", FLATPAK },
+
+	/*
+	 * Leases: whoever opens such a file to write waits for its holder, up to 45 s each
+	 * time, and a file that is only read can have one.
+	 */
+	{ "fcntl", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE, "fs/locks.c" },
+	{ "fcntl64", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE, "fs/locks.c" },
 
 	/*
 	 * Mode host_readonly, where the host's unix sockets are in sight. A datagram

@@ -349,6 +349,28 @@ time.sleep(300)' "$HOME/run" >"$T/ready" 3>&- &
 	kill "$server"
 }
 
+lease() {
+	"$@" python3 -c 'import fcntl, sys
+with open(sys.argv[1]) as f:
+    try:
+        fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        print("held")
+    except OSError as e:
+        print(e.strerror)' "$HOME/notes"
+}
+
+@test "no lease can be held on a file of the host, which would keep the host from writing it" {
+	local mode
+	echo fine >"$HOME/notes"
+	[ "$(lease env)" = held ] # by its owner
+	[ "$(lease "$(real_bwrap)" --ro-bind / / --dev /dev)" = held ]
+	for mode in off log enforce; do
+		ID=with-$mode
+		host_session "$ID" "{\"sandbox\": {\"seccomp\": \"$mode\"}}"
+		[ "$(lease in_session)" = "Operation not permitted" ]
+	done
+}
+
 @test "/run is empty but for what tools read" {
 	host_session
 	run in_session sh -c 'find /run -type s'

@@ -22,6 +22,8 @@
 #define TIOCSTI_NR 0x5412
 #define TIOCLINUX_NR 0x541c
 #define TIOCGWINSZ_NR 0x5413
+#define SETLEASE_NR 1024
+#define SETDELEG_NR 1040
 
 enum { NATIVE, X32, I386 };
 
@@ -122,6 +124,11 @@ static const struct {
 	{ "socketpair", { 1, 1, 0, BAD }, LEFT },
 	{ "socketcall", { 1, BAD }, EPERM }, /* SOCKET */
 	{ "socketcall", { 2, BAD }, LEFT },  /* BIND */
+	{ "fcntl", { -1, SETLEASE_NR }, EPERM },
+	{ "fcntl", { -1, SETLEASE_NR | HIGH }, EPERM },
+	{ "fcntl", { -1, SETDELEG_NR }, EPERM },
+	{ "fcntl", { -1, 1 }, LEFT }, /* GETFD */
+	{ "fcntl64", { -1, SETLEASE_NR }, EPERM },
 	{ "ioctl", { -1, TIOCSTI_NR }, EPERM },
 	{ "ioctl", { -1, TIOCLINUX_NR }, EPERM },
 	{ "ioctl", { -1, TIOCSTI_NR | HIGH }, EPERM },
