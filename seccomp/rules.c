@@ -177,8 +177,10 @@ const struct rule rules[] = {
 	 * Leases: whoever opens such a file to write waits for its holder, up to 45 s each
 	 * time, and a file that is only read can have one.
 	 */
-	{ "fcntl", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE, "fs/locks.c" },
-	{ "fcntl64", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE, "fs/locks.c" },
+	{ "fcntl", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE,
+	  "fs/locks.c" },
+	{ "fcntl64", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE,
+	  "fs/locks.c" },
 
 	/*
 	 * Mode host_readonly, where the host's unix sockets are in sight. A datagram

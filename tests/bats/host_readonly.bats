@@ -371,6 +371,26 @@ with open(sys.argv[1]) as f:
 	done
 }
 
+@test "what no mount can close is as SECURITY.md says: FIFOs, locks, numbers of descriptors" {
+	local pid
+	mkfifo "$HOME/fifo"
+	echo fine >"$HOME/notes"
+	mkdir "$HOME/d" "$HOME/e"
+	mkfifo "$HOME/e/fifo" "$HOME/d/masked"
+	timeout 20 cat "$HOME/e/fifo" >"$T/got" 3>&- &
+	pid=$!
+	host_session "$ID" "$(jq -n --arg m "$HOME/d/masked" '{host_readonly: {mask: [$m]}}')"
+	in_session timeout 10 sh -c 'echo from inside >"$0"' "$HOME/e/fifo"
+	wait $pid
+	[ "$(cat "$T/got")" = "from inside" ]
+	refute in_session test -p "$HOME/d/masked"
+	refute in_session test -p "$HOME/fifo" # beside credentials: left out
+	in_session flock -n "$HOME/notes" true
+	in_session sh -c 'ls /proc/$0/fd' $$ >"$T/fds"
+	[ -s "$T/fds" ]
+	refute in_session readlink "/proc/$$/fd/0"
+}
+
 @test "/run is empty but for what tools read" {
 	host_session
 	run in_session sh -c 'find /run -type s'
