@@ -174,7 +174,7 @@ const struct rule rules[] = {
 	  "types into a terminal, pastes on a console; CVE-2017-5226, CVE-2023-28100", FLATPAK },
 
 	/*
-	 * Leases: whoever opens such a file to write waits for its holder, up to 45 s each
+	 * Leases: who opens such a file to write waits for its holder, 45 s each
 	 * time, and a file that is only read can have one.
 	 */
 	{ "fcntl", IS(1, SETLEASE, SETDELEG), ALL_THREE(EPERM), 0, LEASE,
