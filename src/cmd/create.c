@@ -32,6 +32,8 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 		  "the spec; - reads it from stdin" },
 		{ 'b', "bundle", WS_OPT_STR, &o.bundle, "DIR",
 		  "the folder whose config.json is the spec" },
+		{ 0, "parent", WS_OPT_STR, &o.parent, "ID",
+		  "fork that session: a child with its state of this moment" },
 		{ 0, "retry", WS_OPT_FLAG, &o.retry, NULL,
 		  "go on with a session that is blocked" },
 		{ 0, "json", WS_OPT_FLAG, &json, NULL, "print the new session as JSON" },
@@ -47,6 +49,7 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 		return ws_fail(err, WS_USAGE, "--spec and --bundle exclude each other");
 	o.id = args.v[0];
 	if (ws_session_check_id(o.id, err) < 0 ||
+	    (o.parent && ws_session_check_id(o.parent, err) < 0) ||
 	    ws_root_open(global->root, true, &root, err) < 0 ||
 	    ws_create(&root, &o, &s, err) < 0)
 		return -1;

@@ -23,7 +23,7 @@ static const struct {
 	{ "cgroup", true },
 	{ "profiles", true },
 	{ "run", true },
-	{ "fork", false },
+	{ "fork", true },
 	{ "diff", true },
 	{ "merge", false },
 	{ "export", false },

@@ -30,7 +30,7 @@ static void add_row(struct list *l, const struct ws_view *v)
 
 	ws_clock_rfc3339(s->created, created);
 	ws_clock_age(now > used ? (now - used) / 1000000000u : 0, age);
-	ws_table_cell(&l->table, s->id);
+	ws_table_cell(&l->table, s->name ? s->name : s->id);
 	ws_table_cell(&l->table, v->status);
 	if (v->sandbox.pidfd >= 0)
 		ws_table_cellf(&l->table, "%d", (int)v->sandbox.init.pid);
@@ -39,6 +39,7 @@ static void add_row(struct list *l, const struct ws_view *v)
 	ws_table_cellf(&l->table, "%.19sZ", created);
 	ws_table_cell(&l->table, age);
 	ws_table_cell(&l->table, s->owner);
+	ws_table_cell(&l->table, s->name ? s->id : s->parent);
 }
 
 /* A damaged session is told of, and the others are listed. */
@@ -77,7 +78,7 @@ static int print_list(const struct ws_root *root, bool json, const struct ws_str
 	ws_jsonw_init(&l.w, &l.out, true);
 	ws_jsonw_array(&l.w, NULL);
 	ws_table_head(&l.table, "ID", "STATUS", "PID", "CREATED", "LAST USE", "OWNER",
-		      NULL);
+		      "PARENT", NULL);
 	for (size_t i = 0; i < ids->n; i++)
 		add_session(&l, root, ids->v[i]);
 	if (!json)

@@ -205,9 +205,9 @@ static int reopen(struct reader *r, size_t at)
 		if (l[i].open)
 			continue;
 		if (i == 0) {
-			if (ws_stack_top(r->stack, 0, 0, &l[0].up) < 0 ||
-			    ws_stack_top(r->stack, 1, (unsigned)r->stack->n, &l[0].low) <
-				    0)
+			if (ws_stack_top(r->stack, 0, r->stack->own - 1, &l[0].up) < 0 ||
+			    ws_stack_top(r->stack, r->stack->own, (unsigned)r->stack->n,
+					 &l[0].low) < 0)
 				return -1;
 			l[0].open = true;
 		} else if (enter(&l[i - 1], l[i].name, &l[i]) < 0) {
@@ -233,10 +233,9 @@ static void add_missing(struct ws_strv *names, const struct ws_strv *more)
 	}
 }
 
-/* What was made in an opaque folder covers what is below no less, though it has no mark. */
-static int read_names(struct level *l, bool parent_whole)
+static int read_names(struct level *l)
 {
-	l->whole = parent_whole || !l->has_up || ws_stack_opaque(&l->up);
+	l->whole = !l->has_up || l->up.cut;
 	if (l->has_up && ws_stack_names(&l->up, true, &l->names) < 0)
 		return -1;
 	if (l->has_low && l->whole) {
@@ -287,8 +286,7 @@ static int descend(struct reader *r, const char *name, const struct ws_stack_ent
 {
 	struct level next = { .name = ws_strdup(name), .has_up = new, .has_low = old };
 
-	if (enter(&r->levels[r->depth - 1], name, &next) < 0 ||
-	    read_names(&next, r->levels[r->depth - 1].whole) < 0) {
+	if (enter(&r->levels[r->depth - 1], name, &next) < 0 || read_names(&next) < 0) {
 		int error = errno;
 
 		level_release(&next);
@@ -358,7 +356,7 @@ static int walk(struct reader *r, struct ws_err *err)
 	struct level first = { .has_up = true, .has_low = true };
 
 	push(r, &first);
-	if (reopen(r, 0) < 0 || read_names(&r->levels[0], false) < 0)
+	if (reopen(r, 0) < 0 || read_names(&r->levels[0]) < 0)
 		return ws_fail_errno(err, "read /workspace");
 	while (r->depth) {
 		struct level *l = &r->levels[r->depth - 1];

@@ -7,7 +7,7 @@
 #include "core/stack.h"
 
 /*
- * Reads the upper of a session against the layers below it. The work follows the change:
+ * Reads what a session changed, its upper and frozen ones, against its base. The work follows the change:
  * a folder that the session has not touched is not looked at. Works on a live session,
  * too, whose writers may race with it: what vanishes meanwhile is no change.
  *

@@ -14,11 +14,13 @@
 #include "base/log.h"
 #include "base/tree.h"
 #include "core/binds.h"
+#include "core/fork.h"
 #include "core/gate.h"
 #include "core/hostview.h"
 #include "core/layer.h"
 #include "core/probes.h"
 #include "core/repos.h"
+#include "core/shared.h"
 #include "core/spec_file.h"
 #include "core/user.h"
 
@@ -35,12 +37,16 @@ struct making {
 	struct ws_session s; /* what is saved in the end */
 	struct ws_json *doc; /* the spec as it was given */
 	struct ws_repos repos;
+	char *parent; /* whose child it is to be; NULL: nobody's */
+	struct ws_fork fork;
 	int lock;
 	bool fresh; /* its folder is new, and ours */
 };
 
 static void making_release(struct making *m)
 {
+	ws_fork_release(&m->fork);
+	ws_freep(&m->parent);
 	ws_repos_release(&m->repos);
 	ws_json_free(m->doc);
 	ws_session_release(&m->s);
@@ -49,24 +55,35 @@ static void making_release(struct making *m)
 
 /* ---- refusals: nothing is made yet ---- */
 
+/* A child that is retried is its old parent's. */
+static int retry(struct making *m, const struct ws_session *old, struct ws_err *err)
+{
+	if (m->parent && (!old->parent || strcmp(m->parent, old->parent) != 0))
+		return ws_fail(err, WS_USAGE, "session '%s' is no child of '%s'", old->id,
+			       m->parent);
+	if (!m->parent)
+		m->parent = ws_strdup(old->parent);
+	return 0;
+}
+
 /* A session of that name refuses this one, unless it is blocked and to be retried. */
-static int check_new(const struct making *m, struct ws_err *err)
+static int check_new(struct making *m, struct ws_err *err)
 {
 	WS_AUTO_FREE char *state = ws_format("sessions/%s/" STATE_FILE, m->opts->id);
 	WS_AUTO(ws_session) struct ws_session old = WS_SESSION_INIT;
 	bool blocked;
 
 	if (faccessat(m->root->fd, state, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (ws_session_open_record(m->root, m->opts->id, &old, err) < 0 &&
+		if (ws_session_open_name(m->root, m->opts->id, &old, err) < 0 &&
 		    err->kind == WS_SESSION_EXPIRED)
 			return -1;
 		*err = WS_ERR_INIT;
 		return 0;
 	}
-	blocked = ws_session_open_record(m->root, m->opts->id, &old, err) == 0 &&
+	blocked = ws_session_open_name(m->root, m->opts->id, &old, err) == 0 &&
 		  !strcmp(old.status, "blocked");
 	if (blocked && m->opts->retry)
-		return 0;
+		return retry(m, &old, err);
 	err->hint[0] = '\0';
 	ws_fail(err, WS_SESSION_EXISTS, "there is a session '%s' already%s", m->opts->id,
 		blocked ? ", and it is blocked" : "");
@@ -87,10 +104,35 @@ static bool spec_is_ours(const struct making *m)
 	return !m->opts->spec && !m->opts->bundle;
 }
 
+/*
+ * A second name has no spec of its own; what is added for a child may say that it is to
+ * be more than that.
+ */
+static int read_child_spec(struct making *m, struct ws_err *err)
+{
+	WS_AUTO_FREE char *path = spec_path(m);
+	bool none = spec_is_ours(m) && faccessat(AT_FDCWD, path, F_OK, 0) < 0 &&
+		    errno == ENOENT;
+
+	if (ws_fork_open(m->root, m->parent, &m->fork, err) < 0 ||
+	    ws_fork_spec(&m->fork, none ? NULL : path, &m->doc, &m->s.spec, err) < 0)
+		return -1;
+	if (none || m->s.spec.subagent_isolation == WS_ISOLATION_ISOLATED)
+		return 0;
+	ws_fail(err, WS_SPEC_INVALID,
+		"'%s' would be a second name of '%s', which has a "
+		"spec",
+		m->opts->id, m->fork.parent.id);
+	return ws_hint(err, "leave the child's spec out, or set \"subagent_isolation\": "
+			    "\"isolated\"");
+}
+
 static int read_spec(struct making *m, struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = spec_path(m);
 
+	if (m->parent)
+		return read_child_spec(m, err);
 	if (spec_is_ours(m) && faccessat(AT_FDCWD, path, F_OK, 0) < 0 &&
 	    errno == ENOENT) {
 		ws_fail(err, WS_SPEC_INVALID,
@@ -132,7 +174,7 @@ static int describe(struct making *m, struct ws_err *err)
 
 	if (ws_user_self(&user, err) < 0)
 		return -1;
-	m->s.version = WS_SESSION_VERSION;
+	m->s.version = 1;
 	m->s.owner = ws_strdup(user.name);
 	m->s.created = ws_clock_wall_ns();
 	m->s.bundle =
@@ -159,12 +201,16 @@ static int check(struct making *m, struct ws_err *err)
 	if (ws_session_check_id(m->opts->id, err) < 0)
 		return -1;
 	m->s.id = ws_strdup(m->opts->id);
+	m->parent = ws_strdup(m->opts->parent);
 	m->s.path = ws_format("%s/sessions/%s", m->root->path, m->opts->id);
 	if (check_new(m, err) < 0 || read_spec(m, err) < 0 || describe(m, err) < 0)
 		return -1;
 	ws_root_sweep(m->root, NULL);
-	if (check_space(m, err) < 0 || ws_binds_check(m->root, &m->s.spec, err) < 0 ||
-	    check_host(m, err) < 0 ||
+	if (check_space(m, err) < 0 || ws_binds_check(m->root, &m->s.spec, err) < 0)
+		return -1;
+	if (m->parent) /* which has been through all that */
+		return 0;
+	if (check_host(m, err) < 0 ||
 	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0)
 		return -1;
 	return ws_overlay_check(m->root, &m->s.spec, err);
@@ -248,7 +294,7 @@ static int clear_leftovers(struct making *m, struct ws_err *err)
 	for (size_t i = 0; i < WS_ARRAY_SIZE(gone); i++)
 		if (ws_tree_remove(m->s.dir, gone[i], NULL, err) < 0)
 			return -1;
-	return ws_layer_discard_private(m->root, m->opts->id, err);
+	return ws_shared_discard(m->root, &m->s, err);
 }
 
 /* ---- making ---- */
@@ -284,6 +330,30 @@ static int make_live_folders(const struct making *m, struct ws_err *err)
 	return 0;
 }
 
+/* The same for a child: its live repos are its parent's. */
+static int make_child_folders(const struct making *m, struct ws_err *err)
+{
+	const struct ws_session *p = &m->fork.parent;
+	struct stat st;
+
+	if (fstatat(p->dir, "upper", &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchmodat(m->s.dir, "upper", st.st_mode & 07777, 0) < 0)
+		return ws_fail_errno(err, "make '%s/upper'", m->s.path);
+	for (size_t i = 0; i < p->nrepos; i++) {
+		WS_AUTO_FREE char *upper = ws_format("upper/%s", p->repos[i].name);
+		WS_AUTO_FREE char *work = ws_format("work/%s", p->repos[i].name);
+
+		if (!p->repos[i].live)
+			continue;
+		if (fstatat(p->dir, upper, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return ws_fail_errno(err, "look at '%s/%s'", p->path, upper);
+		if (make_folder(m, upper, st.st_mode & 07777, err) < 0 ||
+		    make_folder(m, work, 0755, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* upper's mode is that of /workspace. */
 static int make_folders(const struct making *m, struct ws_err *err)
 {
@@ -291,8 +361,9 @@ static int make_folders(const struct making *m, struct ws_err *err)
 
 	if (make_folder(m, "upper", 0755, err) < 0 ||
 	    make_folder(m, "work", 0755, err) < 0 ||
-	    make_folder(m, "home", 0700, err) < 0 ||
-	    make_folder(m, "tmp", 01777, err) < 0 || make_live_folders(m, err) < 0)
+	    make_folder(m, "tmp", 01777, err) < 0 ||
+	    (!m->s.home && make_folder(m, "home", 0700, err) < 0) ||
+	    (m->parent ? make_child_folders(m, err) : make_live_folders(m, err)) < 0)
 		return -1;
 	use = ws_lock_open(m->s.dir, "use");
 	return use < 0 ? ws_fail_errno(err, "make '%s/use'", m->s.path) : 0;
@@ -328,7 +399,7 @@ static int keep_spec(const struct making *m, struct ws_err *err)
 	WS_AUTO_CLOSE int fd = -1;
 	struct ws_jsonw w;
 
-	if (!spec_is_ours(m)) {
+	if (!spec_is_ours(m) || m->parent) {
 		ws_jsonw_init(&w, &text, true);
 		ws_jsonw_value(&w, NULL, m->doc);
 		ws_jsonw_done(&w);
@@ -351,8 +422,18 @@ static int commit(struct making *m, const char *status, struct ws_err *err)
 	return ws_session_save(&m->s, err);
 }
 
+static int make_child(struct making *m, struct ws_err *err)
+{
+	if (ws_fork_take(&m->fork, &m->s, err) < 0 || make_folders(m, err) < 0 ||
+	    ws_fork_branches(m->root, &m->s, err) < 0)
+		return -1;
+	return commit(m, "created", err);
+}
+
 static int make(struct making *m, struct ws_err *err)
 {
+	if (m->parent)
+		return make_child(m, err);
 	if (ws_repos_build(m->root, &m->s.spec, m->opts->id, &m->repos, err) < 0 ||
 	    make_folders(m, err) < 0)
 		return -1;
@@ -368,9 +449,13 @@ static int block(struct making *m, const struct ws_err *err)
 {
 	struct ws_err other = WS_ERR_INIT;
 
-	if (ws_layer_discard_private(m->root, m->opts->id, &other) < 0)
-		ws_warn("%s", other.msg);
 	ws_strv_clear(&m->s.stack);
+	ws_freep(&m->s.home);
+	if (m->parent && !m->s.parent)
+		m->s.parent = ws_strdup(m->fork.parent.id);
+	ws_closep(&m->fork.store);
+	if (ws_shared_discard(m->root, &m->s, &other) < 0)
+		ws_warn("%s", other.msg);
 	ws_freep(&m->s.status);
 	m->s.cause_kind = ws_strdup(ws_kind_name(err->kind));
 	m->s.cause = ws_strdup(err->msg);
@@ -381,10 +466,36 @@ static int block(struct making *m, const struct ws_err *err)
 	return -1;
 }
 
+/* Nothing but a record, which lies in the caller's folder as any other's. */
+static int make_name(struct making *m, struct ws_err *err)
+{
+	m->s.status = ws_strdup("created");
+	return ws_fork_name(&m->fork, &m->s, err) < 0 ? -1 : ws_session_save(&m->s, err);
+}
+
+static bool is_name(const struct making *m)
+{
+	return m->parent && m->s.spec.subagent_isolation == WS_ISOLATION_SHARED;
+}
+
+/* Of a second name that could not be made nothing stays. */
+static int forget(const struct making *m)
+{
+	WS_AUTO_CLOSE int sessions = ws_open_dir(m->root->fd, "sessions");
+	struct ws_err ignored = WS_ERR_INIT;
+
+	if (sessions >= 0)
+		ws_root_discard(m->root, sessions, m->opts->id, &ignored);
+	return -1;
+}
+
 static void note_created(const struct making *m)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 
+	if (m->parent)
+		ws_buf_addf(&text, "%s of %s ", m->s.alias ? "second name" : "child",
+			    m->s.parent);
 	for (size_t i = 0; i < m->s.nrepos; i++)
 		ws_buf_addf(&text, "%s%s@%.12s", i ? " " : "", m->s.repos[i].name,
 			    m->s.repos[i].revision ? m->s.repos[i].revision : "live");
@@ -395,16 +506,22 @@ int ws_create(const struct ws_root *root, const struct ws_create_opts *opts,
 	      struct ws_session *ret, struct ws_err *err)
 {
 	WS_AUTO(making)
-	struct making m = {
-		.root = root, .opts = opts, .s = WS_SESSION_INIT, .lock = -1
-	};
+	struct making m = { .root = root,
+			    .opts = opts,
+			    .s = WS_SESSION_INIT,
+			    .fork = WS_FORK_INIT,
+			    .lock = -1 };
 
 	if (check(&m, err) < 0)
 		return -1;
 	if (take_folder(&m, err) < 0 || clear_leftovers(&m, err) < 0)
 		return -1;
-	if (make(&m, err) < 0)
+	if (is_name(&m)) {
+		if (make_name(&m, err) < 0)
+			return forget(&m);
+	} else if (make(&m, err) < 0) {
 		return block(&m, err);
+	}
 	note_created(&m);
 	*ret = m.s;
 	m.s = WS_SESSION_INIT;

@@ -10,12 +10,13 @@ struct ws_create_opts {
 	const char *id;
 	const char *spec;   /* file, "-" for stdin, NULL: the bundle's */
 	const char *bundle; /* folder, NULL: sessions/ID */
+	const char *parent; /* session to fork; NULL: none */
 	bool retry;
 };
 
 /*
  * Makes a session. Refused before any layer was made: nothing is left. Failed
- * later: it is blocked with the cause.
+ * later: it is blocked with the cause. A child's spec is what it adds to its parent's.
  */
 int ws_create(const struct ws_root *root, const struct ws_create_opts *opts,
 	      struct ws_session *ret, struct ws_err *err);

@@ -6,9 +6,9 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "core/create.h"
-#include "core/layer.h"
 #include "core/procs.h"
 #include "core/sandbox.h"
+#include "core/shared.h"
 #include "core/snapshot.h"
 
 #define GRACE_MS 2000
@@ -38,7 +38,7 @@ static int open_damaged(const struct ws_root *root, const char *id,
 static int open_any(const struct ws_root *root, const char *id, bool force,
 		    struct ws_session *ret, struct ws_err *err)
 {
-	if (ws_session_open_record(root, id, ret, err) == 0)
+	if (ws_session_open_name(root, id, ret, err) == 0)
 		return 0;
 	if (err->kind == WS_SESSION_EXPIRED) {
 		*err = WS_ERR_INIT;
@@ -96,12 +96,17 @@ static int end(const struct ws_session *s, bool force, struct ws_err *err)
 	return -1;
 }
 
-/* Layers first: if we die in between, a second delete finds the session and the rest. */
-static int remove_all(const struct ws_root *root, const char *id, struct ws_err *err)
+/*
+ * Layers first: if we die in between, a second delete finds the session and the rest.
+ * What a child, or a parent, has stays.
+ */
+static int remove_all(const struct ws_root *root, const struct ws_session *s,
+		      struct ws_err *err)
 {
 	WS_AUTO_CLOSE int sessions = ws_root_dir(root, "sessions", err);
+	const char *id = s->id;
 
-	if (sessions < 0 || ws_layer_discard_private(root, id, err) < 0)
+	if (sessions < 0 || (!s->alias && ws_shared_discard(root, s, err) < 0))
 		return -1;
 	if (ws_root_discard(root, sessions, id, err) == 0)
 		return 0;
@@ -112,6 +117,23 @@ static int remove_all(const struct ws_root *root, const char *id, struct ws_err 
 	return 0;
 }
 
+/* A second name is good for nothing without its session. */
+static int check_names(const struct ws_root *root, const struct ws_session *s,
+		       struct ws_err *err)
+{
+	WS_AUTO(ws_shared) struct ws_shared sh = WS_SHARED_INIT;
+
+	if (!s->forked)
+		return 0;
+	if (ws_shared_look(root, s, &sh, err) < 0)
+		return -1;
+	if (sh.names.n == 0)
+		return 0;
+	ws_fail(err, WS_SESSION_BUSY, "session '%s' has a second name, '%s'%s", s->id,
+		sh.names.v[0], sh.names.n > 1 ? ", and others" : "");
+	return ws_hint(err, "delete that first; -f deletes the session all the same");
+}
+
 int ws_delete(const struct ws_root *root, const char *id, bool force, struct ws_err *err)
 {
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
@@ -120,12 +142,14 @@ int ws_delete(const struct ws_root *root, const char *id, bool force, struct ws_
 	if (open_any(root, id, force, &s, err) < 0 ||
 	    ws_session_lock(root, &s, &lock, err) < 0)
 		return -1;
-	if (end(&s, force, err) < 0)
+	if (!force && check_names(root, &s, err) < 0)
+		return -1;
+	if (!s.alias && end(&s, force, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s.nrepos; i++)
 		if (s.repos[i].snapshot)
 			ws_snapshot_touch(root, s.repos[i].snapshot); /* used until now */
-	if (remove_all(root, id, err) < 0)
+	if (remove_all(root, &s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s.nrepos; i++)
 		if (s.repos[i].snapshot)

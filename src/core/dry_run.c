@@ -138,7 +138,7 @@ int ws_sandbox_dry_run(const struct ws_root *root, const struct ws_session *s, b
 	if (ws_bwrap_find(root, &s->spec, &bwrap, err) < 0 ||
 	    ws_host_look(&host, err) < 0)
 		return -1;
-	ws_host_source(root->path, s, &src);
+	ws_host_source(root, s, &src);
 	src.view = &view;
 	if (s->spec.mode == WS_MODE_HOST_READONLY &&
 	    ws_hostview_look(root, s, &view, err) < 0)

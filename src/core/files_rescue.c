@@ -52,15 +52,14 @@ static char *normal_form(const char *path, struct ws_err *err)
 	return ws_buf_steal(&out);
 }
 
-static int open_single(const struct ws_session *s, const char *name, struct place *p,
-		       struct ws_err *err)
+static int open_single(const struct ws_session *s, int dir, const char *path,
+		       struct place *p, struct ws_err *err)
 {
-	int fd = ws_open_dir(s->dir, name);
+	int fd = ws_open_dir(dir, path);
 
 	if (fd < 0)
-		return ws_fail_errno(err, "open '%s' of session '%s'", name, s->id);
-	p->stack.roots = ws_grow(NULL, 1, sizeof(*p->stack.roots));
-	p->stack.roots[p->stack.n++] = fd;
+		return ws_fail_errno(err, "open '%s' of session '%s'", path, s->id);
+	ws_stack_of(fd, &p->stack);
 	return 0;
 }
 
@@ -80,10 +79,12 @@ static int find_place(const struct ws_root *root, const struct ws_session *s,
 		if (ws_stack_open(root, s, &ret->stack, err) < 0)
 			return -1;
 	} else if ((rest = behind(full, user.home))) {
-		if (open_single(s, "home", ret, err) < 0)
+		WS_AUTO_FREE char *home = ws_session_home(root, s);
+
+		if (open_single(s, root->fd, home, ret, err) < 0)
 			return -1;
 	} else if ((rest = behind(full, "/tmp"))) {
-		if (open_single(s, "tmp", ret, err) < 0)
+		if (open_single(s, s->dir, "tmp", ret, err) < 0)
 			return -1;
 	} else {
 		return ws_fail(err, WS_USAGE,

@@ -37,6 +37,7 @@ void ws_gc_report_release(struct ws_gc_report *r)
 static void run_release(struct ws_gc_run *run)
 {
 	ws_refs_release(&run->layers);
+	ws_refs_release(&run->homes);
 	ws_refs_release(&run->snapshots);
 	ws_refs_release(&run->pools);
 	ws_spec_release(&run->spec);

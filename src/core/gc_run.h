@@ -19,7 +19,7 @@ struct ws_gc_run {
 	struct timespec began;	 /* the same as the filesystem's clock has it */
 	uint64_t deadline_ms;	 /* of the monotonic clock */
 	/* marks: what living sessions have */
-	struct ws_refs layers, snapshots, pools;
+	struct ws_refs layers, homes, snapshots, pools;
 	bool unsure; /* a session could not be read: what is shared may be its */
 };
 

@@ -8,10 +8,12 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "base/tree.h"
+#include "core/flatten.h"
 #include "core/gc_run.h"
-#include "core/layer.h"
 #include "core/sandbox.h"
+#include "core/shared.h"
 #include "core/snapshot.h"
 
 #define GRACE_MS 2000
@@ -27,6 +29,8 @@ static void mark(struct ws_gc_run *run, const struct ws_session *s)
 {
 	for (size_t i = 0; i < s->stack.n; i++)
 		ws_refs_add(&run->layers, s->stack.v[i]);
+	if (s->home)
+		ws_refs_add(&run->homes, s->home);
 	for (size_t i = 0; i < s->nrepos; i++) {
 		if (s->repos[i].snapshot)
 			ws_refs_add(&run->snapshots, s->repos[i].snapshot);
@@ -96,7 +100,7 @@ static int bury(struct ws_gc_run *run, const struct ws_session *s, struct ws_err
 			ws_snapshot_touch(run->root, s->repos[i].snapshot);
 	bytes = remove_contents(run, s->dir, &other);
 	if (!run->opts->dry_run) {
-		ws_layer_discard_private(run->root, s->id, &other);
+		ws_shared_discard(run->root, s, &other);
 		ws_journal(run->root, "expire", s->id, idle);
 	}
 	ws_gc_item_add(run, "session", s->id, WS_GC_REMOVED, bytes, "not used for %s%s%s",
@@ -241,14 +245,49 @@ static void end_half_made(struct ws_gc_run *run, int sessions, const char *id)
 	remove_folder(run, sessions, "leftover", id, "nobody made a session of it");
 }
 
+/* What it stands on by then is marked besides: the next run removes what it stood on. */
+static void flatten(struct ws_gc_run *run, const struct ws_session *s)
+{
+	WS_AUTO(ws_session) struct ws_session now = WS_SESSION_INIT;
+	struct ws_err err = WS_ERR_INIT;
+	size_t n = 0;
+
+	if (run->opts->dry_run || s->stack.n <= WS_FLATTEN_FROM || ws_gc_time_over(run))
+		return;
+	if (ws_flatten(run->root, s->id, &n, &err) < 0 ||
+	    ws_session_open_record(run->root, s->id, &now, &err) < 0) {
+		ws_gc_item_add(run, "session", s->id, WS_GC_LEFT, 0,
+			       "its layers could not be made fewer: %s", err.msg);
+		return;
+	}
+	ws_debug("session '%s' stands on %zu layers fewer", s->id, n);
+	mark(run, &now);
+}
+
+/* A second name goes with the session. */
+static void end_name(struct ws_gc_run *run, int sessions, const char *id)
+{
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+	struct ws_err err = WS_ERR_INIT;
+
+	if (ws_session_open_record(run->root, id, &s, &err) < 0 &&
+	    (err.kind == WS_SESSION_MISSING || err.kind == WS_SESSION_EXPIRED))
+		remove_folder(run, sessions, "leftover", id,
+			      "the session that it was a second name of is gone");
+}
+
 static void see(struct ws_gc_run *run, int sessions, const char *id)
 {
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 	struct ws_err err = WS_ERR_INIT;
 
-	if (ws_session_open_record(run->root, id, &s, &err) == 0) {
-		if (judge(run, &s))
+	if (ws_session_open_name(run->root, id, &s, &err) == 0) {
+		if (s.alias)
+			end_name(run, sessions, id);
+		else if (judge(run, &s)) {
 			mark(run, &s);
+			flatten(run, &s);
+		}
 	} else if (err.kind == WS_SESSION_EXPIRED) {
 		end_tombstone(run, sessions, id);
 	} else if (err.kind == WS_SESSION_MISSING) {
@@ -270,6 +309,7 @@ int ws_gc_sessions(struct ws_gc_run *run, struct ws_err *err)
 	for (size_t i = 0; i < ids.n; i++)
 		see(run, sessions, ids.v[i]);
 	ws_refs_settle(&run->layers);
+	ws_refs_settle(&run->homes);
 	ws_refs_settle(&run->snapshots);
 	ws_refs_settle(&run->pools);
 	return 0;

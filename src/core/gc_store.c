@@ -12,6 +12,7 @@
 #include "base/tree.h"
 #include "core/gc_run.h"
 #include "core/layer.h"
+#include "core/shared.h"
 #include "core/snapshot.h"
 
 #define ABANDONED_S 86400 /* for a create on its way to its first snapshot */
@@ -30,7 +31,7 @@ struct manifest {
 
 struct store {
 	struct ws_gc_run *run;
-	struct ws_strv layers, pools;
+	struct ws_strv layers, homes, pools;
 	struct manifest *v; /* oldest first */
 	size_t n;
 	struct ws_refs in_layers, in_pools; /* what manifests have */
@@ -43,6 +44,7 @@ static void store_release(struct store *st)
 		ws_snapshot_release(&st->v[i].s);
 	ws_freep(&st->v);
 	ws_strv_release(&st->layers);
+	ws_strv_release(&st->homes);
 	ws_strv_release(&st->pools);
 	ws_refs_release(&st->in_layers);
 	ws_refs_release(&st->in_pools);
@@ -99,6 +101,7 @@ static int read_store(struct store *st, struct ws_err *err)
 	WS_AUTO(ws_strv) struct ws_strv files = WS_STRV_INIT;
 
 	if (ws_dir_list(st->run->root->fd, "layers", &st->layers, err) < 0 ||
+	    ws_dir_list(st->run->root->fd, "homes", &st->homes, err) < 0 ||
 	    ws_dir_list(st->run->root->fd, "pools", &st->pools, err) < 0)
 		return -1;
 	snapshots = ws_root_dir(st->run->root, "snapshots", err);
@@ -205,37 +208,91 @@ static void make_room(struct store *st)
 	}
 }
 
-/* Is there a session, or one in the making, that a private layer belongs to? */
+/* Is there a session in the making, or one by now, that a private layer belongs to? */
 static bool has_owner(const struct store *st, const char *layer)
 {
 	WS_AUTO_FREE char *id = ws_layer_owner(layer);
 	WS_AUTO_FREE char *path = id ? ws_format("sessions/%s", id) : NULL;
 	WS_AUTO_CLOSE int dir = path ? ws_open_dir(st->run->root->fd, path) : -1;
 	WS_AUTO_CLOSE int lock = dir < 0 ? -1 : openat(dir, "lock", O_RDWR | O_CLOEXEC);
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+	struct ws_err err = WS_ERR_INIT;
 
 	if (lock < 0)
 		return false;
-	/* it has a record, which did not name this layer: read again next time */
-	return ws_lock_try(lock, true) < 0 ||
-	       faccessat(dir, "state.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (ws_lock_try(lock, true) < 0)
+		return true;
+	if (ws_session_open_name(st->run->root, id, &s, &err) < 0)
+		return err.kind != WS_SESSION_MISSING && err.kind != WS_SESSION_EXPIRED;
+	return ws_strv_has(&s.stack, layer);
 }
 
-static void remove_stray_layers(struct store *st)
+static void remove_layer_item(struct store *st, const char *name)
 {
-	for (size_t i = 0; i < st->layers.n && !ws_gc_time_over(st->run); i++) {
-		const char *name = st->layers.v[i];
-		struct ws_err err = WS_ERR_INIT;
-		uint64_t bytes;
+	struct ws_err err = WS_ERR_INIT;
+	uint64_t bytes = remove_layer(st->run, name, &err);
 
-		if (ws_refs_count(&st->run->layers, name) ||
-		    ws_refs_count(&st->in_layers, name) ||
-		    !ws_layer_exists(st->run->root, name) || has_owner(st, name))
-			continue;
-		bytes = remove_layer(st->run, name, &err);
-		ws_gc_item_add(st->run, "layer", name,
-			       err.msg[0] ? WS_GC_LEFT : WS_GC_REMOVED, bytes, "%s",
-			       err.msg[0] ? err.msg : "nobody has it");
-	}
+	ws_gc_item_add(st->run, "layer", name, err.msg[0] ? WS_GC_LEFT : WS_GC_REMOVED,
+		       bytes, "%s", err.msg[0] ? err.msg : "nobody has it");
+}
+
+static void remove_home(struct store *st, const char *name)
+{
+	struct ws_gc_run *run = st->run;
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_CLOSE int homes = ws_root_dir(run->root, "homes", &err);
+	uint64_t bytes = 0, entries;
+	int rc = homes < 0 ? -1
+		 : run->opts->dry_run
+			 ? ws_tree_usage(homes, name, &bytes, &entries, &err)
+			 : ws_root_discard_counted(run->root, homes, name, &bytes, &err);
+
+	ws_gc_item_add(run, "home", name, rc < 0 ? WS_GC_LEFT : WS_GC_REMOVED, bytes,
+		       "%s", rc < 0 ? err.msg : "nobody has it");
+}
+
+static bool is_stray(const struct store *st, const char *layer)
+{
+	return !ws_refs_count(&st->run->layers, layer) &&
+	       !ws_refs_count(&st->in_layers, layer) &&
+	       ws_layer_exists(st->run->root, layer);
+}
+
+static bool has_strays(const struct store *st)
+{
+	for (size_t i = 0; i < st->layers.n; i++)
+		if (is_stray(st, st->layers.v[i]))
+			return true;
+	for (size_t i = 0; i < st->homes.n; i++)
+		if (!ws_refs_count(&st->run->homes, st->homes.v[i]))
+			return true;
+	return false;
+}
+
+/*
+ * A fork may have come since the sessions were read, and the one that it came from have
+ * gone before it was: so with all forks held up they are read once more.
+ */
+static void remove_strays(struct store *st)
+{
+	WS_AUTO(ws_shared) struct ws_shared now = WS_SHARED_INIT;
+	WS_AUTO_CLOSE int lock = -1;
+	struct ws_err err = WS_ERR_INIT;
+
+	if (!has_strays(st))
+		return;
+	lock = ws_shared_lock(st->run->root, true, &err);
+	if (lock < 0 || ws_shared_look(st->run->root, NULL, &now, &err) < 0 || now.unsure)
+		return;
+	for (size_t i = 0; i < st->layers.n && !ws_gc_time_over(st->run); i++)
+		if (is_stray(st, st->layers.v[i]) &&
+		    !ws_refs_count(&now.layers, st->layers.v[i]) &&
+		    !has_owner(st, st->layers.v[i]))
+			remove_layer_item(st, st->layers.v[i]);
+	for (size_t i = 0; i < st->homes.n && !ws_gc_time_over(st->run); i++)
+		if (!ws_refs_count(&st->run->homes, st->homes.v[i]) &&
+		    !ws_refs_count(&now.homes, st->homes.v[i]))
+			remove_home(st, st->homes.v[i]);
 }
 
 static void remove_pool(struct store *st, int pools, const char *name)
@@ -283,7 +340,7 @@ int ws_gc_store(struct ws_gc_run *run, struct ws_err *err)
 	make_room(&st);
 	if (st.unsure)
 		return 0;
-	remove_stray_layers(&st);
+	remove_strays(&st);
 	remove_pools(&st);
 	return 0;
 }

@@ -84,7 +84,7 @@ static void add_others(const struct ws_root *root, const struct ws_session *s,
 		WS_AUTO(ws_session) struct ws_session other = WS_SESSION_INIT;
 
 		if (strcmp(ids.v[i], s->id) != 0 &&
-		    ws_session_open_record(root, ids.v[i], &other, &ignored) == 0)
+		    ws_session_open_name(root, ids.v[i], &other, &ignored) == 0)
 			add_owners(&other, false, o);
 	}
 }

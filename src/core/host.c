@@ -55,13 +55,16 @@ int ws_host_look(struct ws_host *ret, struct ws_err *err)
 	return 0;
 }
 
-void ws_host_source(const char *root, const struct ws_session *s,
+void ws_host_source(const struct ws_root *root, const struct ws_session *s,
 		    struct ws_plan_source *ret)
 {
+	WS_AUTO_FREE char *home = ws_session_home(root, s);
+
 	*ret = (struct ws_plan_source){
 		.spec = &s->spec,
-		.root = root,
+		.root = root->path,
 		.folder = s->path,
+		.home = ws_format("%s/%s", root->path, home),
 		.init = PKGLIBEXECDIR "/wsiso-init",
 		.stack = ws_session_is_run(s) ? NULL : &s->stack,
 		.launch_dir = s->launch_dir,
@@ -80,6 +83,7 @@ void ws_host_source(const char *root, const struct ws_session *s,
 
 void ws_plan_source_release(struct ws_plan_source *src)
 {
+	ws_freep(&src->home);
 	ws_strv_release(&src->repos);
 	ws_strv_release(&src->pools);
 	ws_strv_release(&src->lives);

@@ -8,7 +8,7 @@
 
 /* Gathers what a plan has to know about this host, and about a session. */
 int ws_host_look(struct ws_host *ret, struct ws_err *err);
-void ws_host_source(const char *root, const struct ws_session *s,
+void ws_host_source(const struct ws_root *root, const struct ws_session *s,
 		    struct ws_plan_source *ret);
 void ws_plan_source_release(struct ws_plan_source *src);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/layer.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,10 +123,13 @@ void ws_layer_private_name(const char *kind, const char *id, char ret[WS_LAYER_N
 
 bool ws_layer_is_private(const char *name, const char *id)
 {
-	size_t len = strlen(id);
+	static const char *const kinds[] = { WS_LAYER_GIT "-", WS_LAYER_OWN "-",
+					     WS_LAYER_FROZEN "-" };
+	size_t len = strlen(id), kind = 0;
 
-	if (!ws_text_starts(name, WS_LAYER_GIT "-") &&
-	    !ws_text_starts(name, WS_LAYER_OWN "-"))
+	while (kind < WS_ARRAY_SIZE(kinds) && !ws_text_starts(name, kinds[kind]))
+		kind++;
+	if (kind == WS_ARRAY_SIZE(kinds))
 		return false;
 	name = strchr(name, '-') + 1;
 	return !strncmp(name, id, len) && name[len] == '-' &&
@@ -145,33 +147,6 @@ char *ws_layer_owner(const char *name)
 		return NULL;
 	ret = ws_strndup(id, (size_t)(name + len - id) - tail);
 	return ws_layer_is_private(name, ret) ? ws_steal_ptr(&ret) : NULL;
-}
-
-int ws_layer_discard_private(const struct ws_root *root, const char *id,
-			     struct ws_err *err)
-{
-	WS_AUTO_CLOSE int layers = ws_root_dir(root, "layers", err);
-	WS_AUTO(ws_strv) struct ws_strv found = WS_STRV_INIT;
-	int copy = layers < 0 ? -1 : ws_open_dir(layers, ".");
-	const struct dirent *e;
-	DIR *d;
-
-	if (layers < 0)
-		return -1;
-	d = copy < 0 ? NULL : fdopendir(copy);
-	if (!d) {
-		ws_fail_errno(err, "read '%s/layers'", root->path);
-		ws_closep(&copy);
-		return -1;
-	}
-	while ((e = readdir(d)))
-		if (ws_layer_is_private(e->d_name, id))
-			ws_strv_push(&found, e->d_name);
-	closedir(d);
-	for (size_t i = 0; i < found.n; i++)
-		if (ws_root_discard(root, layers, found.v[i], err) < 0)
-			return -1;
-	return 0;
 }
 
 /* ---- making one ---- */

@@ -37,17 +37,16 @@ int ws_layer_discard(const struct ws_root *root, const char *name, struct ws_err
 
 /*
  * The name of a layer that belongs to one session alone: KIND-ID-RANDOM, where KIND is
- * WS_LAYER_GIT or WS_LAYER_OWN (no shared layer's name begins so).
+ * WS_LAYER_GIT, _OWN or _FROZEN (no shared layer's name begins so). With a fork others
+ * come to have it, too (shared.h).
  */
 #define WS_LAYER_GIT "git"
 #define WS_LAYER_OWN "own"
+#define WS_LAYER_FROZEN "frozen"
 void ws_layer_private_name(const char *kind, const char *id, char ret[WS_LAYER_NAME_MAX]);
 bool ws_layer_is_private(const char *name, const char *id);
 /* Whose it is: a session's id, the caller's; NULL if NAME is no private layer's. */
 char *ws_layer_owner(const char *name);
-/* Removes all layers that are private to session ID. */
-int ws_layer_discard_private(const struct ws_root *root, const char *id,
-			     struct ws_err *err);
 
 /*
  * What a layer is made of. Modes do not depend on the umask, since the sandbox shows

@@ -230,11 +230,8 @@ static void plan_run(struct ws_plan *p, const struct ws_plan_source *src)
 }
 
 /* Kept for the session, or an empty mount point for each command's own tmpfs. */
-static void plan_kept(struct ws_plan *p, const char *folder, bool kept, const char *name,
-		      const char *target)
+static void plan_kept(struct ws_plan *p, const char *from, bool kept, const char *target)
 {
-	WS_AUTO_FREE char *from = ws_format("%s/%s", folder, name);
-
 	if (!kept) {
 		ws_plan_add(p, WS_MOUNT_DIR, NULL, target);
 		return;
@@ -259,6 +256,9 @@ static void plan_live(struct ws_plan *p, const struct ws_plan_source *src)
 
 		m->work = ws_format("%s/work/%s", src->folder, name);
 		ws_strv_push(&m->lowers, src->live_paths.v[i]);
+		for (size_t k = 0; k < src->stack->n; k++)
+			ws_strv_addf(&m->lowers, "%s/layers/%s/root/%s", src->root,
+				     src->stack->v[k], name);
 		ws_strv_push(&p->writable, target);
 	}
 }
@@ -301,6 +301,7 @@ static void plan_overlay(struct ws_plan *p, const struct ws_plan_source *src,
 			 const struct ws_host *host)
 {
 	const struct ws_spec *spec = src->spec;
+	WS_AUTO_FREE char *tmp = ws_format("%s/tmp", src->folder);
 
 	plan_system(p, host);
 	ws_plan_proc(p, host);
@@ -310,8 +311,8 @@ static void plan_overlay(struct ws_plan *p, const struct ws_plan_source *src,
 	ws_plan_add(p, WS_MOUNT_DIR, NULL, "/var");
 	ws_plan_add(p, WS_MOUNT_SYMLINK, "../tmp", "/var/tmp");
 	ws_plan_add(p, WS_MOUNT_SYMLINK, "../run", "/var/run");
-	plan_kept(p, src->folder, spec->session_tmp, "tmp", "/tmp");
-	plan_kept(p, src->folder, spec->persistent_home, "home", host->home);
+	plan_kept(p, tmp, spec->session_tmp, "/tmp");
+	plan_kept(p, src->home, spec->persistent_home, host->home);
 	if (src->stack)
 		plan_workspace(p, src);
 	ws_plan_add(p, WS_MOUNT_REMOUNT_RO, NULL, "/");

@@ -87,11 +87,12 @@ struct ws_hostview {
 	struct ws_plan covers, late; /* their mounts alone */
 };
 
-/* What of a session a plan is made from; all of it stays the caller's. */
+/* What of a session a plan is made from; what it points to stays the caller's. */
 struct ws_plan_source {
 	const struct ws_spec *spec;
 	const char *root;	     /* the state folder's path */
-	const char *folder;	     /* the session's: upper, work, home, tmp */
+	const char *folder;	     /* the session's: upper, work, tmp */
+	char *home;		     /* the folder of its HOME */
 	const char *init;	     /* wsiso-init's path */
 	const struct ws_strv *stack; /* layers, bottom to top; NULL: no /workspace */
 	struct ws_strv repos;	     /* names of those with a pool ... */

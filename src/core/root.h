@@ -15,6 +15,7 @@
  *   sessions/ID/state.json      the session's record: without it there is no session
  *   sessions/ID/{upper,work}    the one writable layer of /workspace
  *   sessions/ID/{home,tmp}      HOME and /tmp
+ *   homes/NAME                  HOME of a session that was forked, and of its children
  *   sessions/ID/{lock,use}      mutex and lease (flock)
  *   sessions/ID/used, seen      when it was last used, when gc found it idle
  *   sessions/ID/expired.json    all that is left of one that gc removed

@@ -118,7 +118,8 @@ static int refuse_second(const struct ws_session *s, struct ws_err *err)
 
 /*
  * Does S still say what its files say? It was read before the mutex was ours, and an
- * update may have come between: a sandbox started from it would be one of yesterday.
+ * update or a fork may have come between: a sandbox started from it would be one of
+ * yesterday.
  */
 static int check_fresh(const struct ws_root *root, const struct ws_session *s,
 		       struct ws_err *err)
@@ -133,10 +134,10 @@ static int check_fresh(const struct ws_root *root, const struct ws_session *s,
 		return -1;
 	ws_spec_policy(&s->spec, &read);
 	ws_spec_policy(&now.spec, &fresh);
-	if (strcmp(ws_buf_str(&read), ws_buf_str(&fresh)) == 0)
+	if (strcmp(ws_buf_str(&read), ws_buf_str(&fresh)) == 0 &&
+	    s->stack.n == now.stack.n && !s->home == !now.home)
 		return 0;
-	ws_fail(err, WS_POLICY_CHANGED, "the policy of session '%s' is being changed",
-		s->id);
+	ws_fail(err, WS_POLICY_CHANGED, "session '%s' is being changed", s->id);
 	err->sys = EAGAIN;
 	return ws_hint(err, "try again");
 }

@@ -98,7 +98,7 @@ static int make_plan(const struct ws_root *root, const struct ws_session *s,
 	if (ws_bwrap_find(root, &s->spec, &st->bwrap, err) < 0 ||
 	    ws_host_look(&st->host, err) < 0)
 		return -1;
-	ws_host_source(root->path, s, &src);
+	ws_host_source(root, s, &src);
 	src.view = &st->view;
 	if (s->spec.mode == WS_MODE_HOST_READONLY &&
 	    ws_hostview_look(root, s, &st->view, err) < 0)

@@ -34,6 +34,13 @@ static const struct ws_json_field session_fields[] = {
 	WS_FIELD(ws_session, owner, STRING, false),
 	WS_FIELD(ws_session, bundle, STRING, false),
 	WS_FIELD(ws_session, parent, STRING, false),
+	WS_FIELD(ws_session, copied, BOOL, false),
+	WS_FIELD(ws_session, torn, BOOL, false),
+	WS_FIELD(ws_session, forked, BOOL, false),
+	WS_FIELD(ws_session, frozen, U64, false),
+	WS_FIELD(ws_session, home, STRING, false),
+	WS_FIELD(ws_session, alias, STRING, false),
+	WS_FIELD(ws_session, alias_created, U64, false),
 	WS_FIELD(ws_session, kind, STRING, false),
 	WS_FIELD(ws_session, profile, STRING, false),
 	WS_FIELD(ws_session, network, STRING, false),
@@ -91,6 +98,9 @@ void ws_session_release(struct ws_session *s)
 	ws_spec_release(&s->spec);
 	ws_closep(&s->dir);
 	ws_freep(&s->id);
+	ws_freep(&s->name);
+	ws_freep(&s->home);
+	ws_freep(&s->alias);
 	ws_freep(&s->path);
 	ws_freep(&s->below);
 	ws_freep(&s->kind);
@@ -146,27 +156,44 @@ static int decode_repos(const struct ws_json *doc, struct ws_session *s,
 	return 0;
 }
 
+static bool is_entry(const char *name)
+{
+	return *name && *name != '.' && !strchr(name, '/');
+}
+
 /* Names in the record become paths: they may name nothing but an entry. */
 static int check_names(const struct ws_session *s, struct ws_err *err)
 {
 	for (size_t i = 0; i < s->stack.n; i++)
-		if (!s->stack.v[i][0] || s->stack.v[i][0] == '.' ||
-		    strchr(s->stack.v[i], '/'))
+		if (!is_entry(s->stack.v[i]))
 			return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'",
 				       s->stack.v[i]);
+	if (s->home && !is_entry(s->home))
+		return ws_fail(err, WS_STATE_CORRUPT, "bad name of a HOME '%s'", s->home);
+	if (s->alias && ws_session_check_id(s->alias, err) < 0) {
+		err->kind = WS_STATE_CORRUPT;
+		return -1;
+	}
+	if (s->frozen > s->stack.n)
+		return ws_fail(err, WS_STATE_CORRUPT, "more uppers than layers");
 	for (size_t i = 0; i < s->nrepos; i++) {
 		const char *pool = s->repos[i].pool;
 
-		if (pool && (pool[0] == '.' || strchr(pool, '/')))
+		if (pool && !is_entry(pool))
 			return ws_fail(err, WS_STATE_CORRUPT, "bad pool name '%s'", pool);
 	}
 	return 0;
 }
 
+/* The inode first: a record that comes meanwhile is seen as another. */
 static int read_record(struct ws_session *s, struct ws_buf *text, struct ws_err *err)
 {
 	struct stat st;
 
+	if (fstatat(s->dir, STATE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		s->record[0] = st.st_ino;
+		s->record[1] = ns_of(st.st_ctim);
+	}
 	if (ws_read_file(s->dir, STATE_FILE, STATE_MAX, text) == 0)
 		return 0;
 	if (errno == ENOENT && ws_read_file(s->dir, TOMB_FILE, STATE_MAX, text) == 0 &&
@@ -256,12 +283,33 @@ static int fail_expired(const struct ws_session *s, struct ws_err *err)
 	return ws_hint(err, "wsiso delete %s, then create it anew", s->id);
 }
 
+/* S, a second name, becomes the session that it is a name of. */
+static int follow(const struct ws_root *root, struct ws_session *s, struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session to = WS_SESSION_INIT;
+	int rc = open_record(root, s->alias, &to, err);
+
+	if (rc < 0 && err->kind != WS_SESSION_MISSING)
+		return -1;
+	if (rc < 0 || to.alias || to.created != s->alias_created) {
+		ws_fail(err, WS_SESSION_MISSING,
+			"session '%s' is a second name of '%s', which is gone", s->id,
+			s->alias);
+		return ws_hint(err, "wsiso delete %s", s->id);
+	}
+	to.name = ws_steal_ptr(&s->id);
+	ws_session_release(s);
+	*s = to;
+	to = WS_SESSION_INIT;
+	return 0;
+}
+
 static int open_session(const struct ws_root *root, const char *id, bool tombs, bool spec,
 			struct ws_session *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 
-	if (open_record(root, id, &s, err) < 0)
+	if (open_record(root, id, &s, err) < 0 || (s.alias && follow(root, &s, err) < 0))
 		return -1;
 	if (s.expired && !tombs)
 		return fail_expired(&s, err);
@@ -276,6 +324,43 @@ int ws_session_open_record(const struct ws_root *root, const char *id,
 			   struct ws_session *ret, struct ws_err *err)
 {
 	return open_session(root, id, false, false, ret, err);
+}
+
+int ws_session_open_name(const struct ws_root *root, const char *id,
+			 struct ws_session *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+
+	if (open_record(root, id, &s, err) < 0)
+		return -1;
+	if (s.expired)
+		return fail_expired(&s, err);
+	*ret = s;
+	s = WS_SESSION_INIT;
+	return 0;
+}
+
+bool ws_session_is_fresh(const struct ws_session *s)
+{
+	struct stat st;
+
+	return !s->record[0] ||
+	       (fstatat(s->dir, STATE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_ino == s->record[0] && ns_of(st.st_ctim) == s->record[1]);
+}
+
+/*
+ * One that is shared was the parent's once: a fork that died before it had moved it has
+ * left it there.
+ */
+char *ws_session_home(const struct ws_root *root, const struct ws_session *s)
+{
+	WS_AUTO_FREE char *shared = s->home ? ws_format("homes/%s", s->home) : NULL;
+
+	if (shared && faccessat(root->fd, shared, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return ws_steal_ptr(&shared);
+	return s->below ? ws_format("%s/home", s->below)
+			: ws_format("sessions/%s/home", s->id);
 }
 
 int ws_session_open_any(const struct ws_root *root, const char *id,

@@ -10,7 +10,7 @@
 #include "core/root.h"
 #include "core/spec.h"
 
-#define WS_SESSION_VERSION 1
+#define WS_SESSION_VERSION 2 /* 1: was never forked, and is no child */
 
 /* What create found out about one repo and keeps for good. */
 struct ws_session_repo {
@@ -27,6 +27,7 @@ struct ws_session_repo {
 /* A session as its folder keeps it. */
 struct ws_session {
 	char *id;
+	char *name;  /* the second one that it was asked for by; or NULL */
 	int dir;     /* sessions/ID */
 	char *path;  /* absolute path of it, for bwrap's arguments */
 	char *below; /* of a run that keeps nothing: its folder below the root; or NULL */
@@ -38,8 +39,15 @@ struct ws_session {
 	char *owner;		  /* user name of who made it */
 	char *bundle;		  /* where config.json came from */
 	char *parent;		  /* or NULL */
-	char *kind;		  /* "run": a sandbox for one command; NULL: a session */
-	char *profile;		  /* of a run, or of the command at hand; NULL: tool */
+	bool copied;	 /* the parent had live commands: its upper was copied ... */
+	bool torn;	 /* ... and not all of them could be stopped meanwhile */
+	bool forked;	 /* others may have its layers, its HOME, or be names of it */
+	uint64_t frozen; /* so many of the topmost of STACK were its uppers before */
+	char *home;	 /* below homes/, shared; NULL: its own (ws_session_home) */
+	char *alias;	 /* this is a second name of that session ... */
+	uint64_t alias_created; /* ... the one of that moment */
+	char *kind;		/* "run": a sandbox for one command; NULL: a session */
+	char *profile;		/* of a run, or of the command at hand; NULL: tool */
 	char *network;	  /* "share" or "isolate" as update set it; NULL: the spec's */
 	char *hold;	  /* why gc leaves it alone; NULL: it does not */
 	uint64_t expired; /* ns since 1970 when gc removed its edits; 0: it lives */
@@ -47,6 +55,7 @@ struct ws_session {
 	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
 	struct ws_session_repo *repos;
 	size_t nrepos;
+	uint64_t record[2]; /* which file the record was read from: inode, ctime */
 };
 
 #define WS_SESSION_INIT ((struct ws_session){ .dir = -1 })
@@ -55,7 +64,8 @@ struct ws_session {
 int ws_session_check_id(const char *id, struct ws_err *err);
 /*
  * Reads state.json and config.json. session-missing, state-corrupt, state-version; a
- * tombstone: session-expired.
+ * tombstone: session-expired. A second name leads to the session itself, here and in the
+ * two below.
  */
 int ws_session_open(const struct ws_root *root, const char *id, struct ws_session *ret,
 		    struct ws_err *err);
@@ -65,6 +75,13 @@ int ws_session_open_any(const struct ws_root *root, const char *id,
 /* As open, without the spec: for what must work whatever config.json says now. */
 int ws_session_open_record(const struct ws_root *root, const char *id,
 			   struct ws_session *ret, struct ws_err *err);
+/* The record of that very name, be it a second one (ALIAS is set then). */
+int ws_session_open_name(const struct ws_root *root, const char *id,
+			 struct ws_session *ret, struct ws_err *err);
+/* Is its record still the file that S was read from? */
+bool ws_session_is_fresh(const struct ws_session *s);
+/* Where its HOME is, below the root; the caller frees. */
+char *ws_session_home(const struct ws_root *root, const struct ws_session *s);
 /* Fills spec, with what update said about the network. */
 int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
 			 struct ws_err *err);

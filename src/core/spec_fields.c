@@ -63,7 +63,6 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	{ "subagent_isolation", WS_KEY_ENUM, .flags = WS_KEY_FALLBACK,
 	  .when = WS_WHEN_CREATE, AT(subagent_isolation),
 	  .words = { "shared", "isolated" }, .def = "\"shared\"",
-	  .later = "the fork of a session",
 	  .help = "Whether a child session is a second name for its parent or has an overlay "
 		  "of its own" },
 

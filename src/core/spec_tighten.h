@@ -22,6 +22,13 @@
 int ws_spec_tightens(const struct ws_spec *bound, const struct ws_spec *spec,
 		     const char *prefix, struct ws_err *err);
 
+/*
+ * Has the child CHILD what is fixed when a session is made, its own notes aside, as its
+ * parent has it? If not: spec-invalid that names the key. (spec_child.c)
+ */
+int ws_spec_same_base(const struct ws_spec *parent, const struct ws_spec *child,
+		      struct ws_err *err);
+
 /* The same of SPEC and its own floor, in those keys that the floor names. */
 int ws_spec_floor_check(const struct ws_spec *spec, struct ws_err *err);
 

@@ -17,6 +17,7 @@
 #define WHITEOUT "user.overlay.whiteout"
 #define DENTS_SIZE 65536
 #define CHUNK 2048 /* of a path that is walked at once */
+#define TRIES 8
 
 /* ---- the layers ---- */
 
@@ -56,28 +57,62 @@ static int add_live(const struct ws_session_repo *repo, struct ws_stack *st,
 	return 0;
 }
 
-int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
-		  struct ws_stack *ret, struct ws_err *err)
+static int open_all(const struct ws_root *root, const struct ws_session *s,
+		    struct ws_stack *st, struct ws_err *err)
 {
-	WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
 	size_t n = s->stack.n;
 
-	st.roots = ws_grow(NULL, n + s->nrepos + 1, sizeof(*st.roots));
-	st.names = ws_alloc((n + s->nrepos + 1) * sizeof(*st.names));
-	st.roots[0] = ws_open_dir(s->dir, "upper");
-	if (st.roots[0] < 0)
+	st->own = 1 + (unsigned)s->frozen;
+	st->roots = ws_grow(NULL, n + s->nrepos + 1, sizeof(*st->roots));
+	st->names = ws_alloc((n + s->nrepos + 1) * sizeof(*st->names));
+	st->roots[0] = ws_open_dir(s->dir, "upper");
+	if (st->roots[0] < 0)
 		return ws_fail_errno(err, "open the upper of session '%s'", s->id);
-	for (st.n = 1; st.n <= n; st.n++) {
-		st.roots[st.n] = open_layer(root, s->stack.v[n - st.n], err);
-		if (st.roots[st.n] < 0)
+	for (st->n = 1; st->n <= n; st->n++) {
+		st->roots[st->n] = open_layer(root, s->stack.v[n - st->n], err);
+		if (st->roots[st->n] < 0)
 			return ws_fail_within(err, "session '%s'", s->id);
 	}
 	for (size_t i = 0; i < s->nrepos; i++)
-		if (s->repos[i].live && add_live(&s->repos[i], &st, err) < 0)
+		if (s->repos[i].live && add_live(&s->repos[i], st, err) < 0)
 			return -1;
-	*ret = st;
-	st = WS_STACK_INIT;
 	return 0;
+}
+
+/*
+ * A fork may come between the reading of S and the opening of its upper, which is
+ * another then: first the record says what it becomes (fork.c), so the record tells.
+ */
+int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
+		  struct ws_stack *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session now = WS_SESSION_INIT;
+
+	for (int i = 0; i < TRIES; i++) {
+		WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
+
+		if (open_all(root, s, &st, err) < 0)
+			return -1;
+		if (ws_session_is_fresh(s)) {
+			*ret = st;
+			st = WS_STACK_INIT;
+			return 0;
+		}
+		ws_session_release(&now);
+		now = WS_SESSION_INIT;
+		if (ws_session_open_record(root, s->id, &now, err) < 0)
+			return -1;
+		s = &now;
+	}
+	return ws_fail(err, WS_SESSION_BUSY, "session '%s' does not stay the same",
+		       s->id);
+}
+
+void ws_stack_of(int fd, struct ws_stack *ret)
+{
+	*ret = WS_STACK_INIT;
+	ret->roots = ws_grow(NULL, 1, sizeof(*ret->roots));
+	ret->roots[ret->n++] = fd;
 }
 
 /* Where a layer is not rooted at /workspace, its name there. */
@@ -116,11 +151,6 @@ static bool is_whiteout(const struct ws_stack_part *part, const char *name,
 		return true;
 	return S_ISREG(st->st_mode) && st->st_size == 0 &&
 	       has_mark(part->fd, OPAQUE, 'x') && is_marked_file(part->fd, name);
-}
-
-bool ws_stack_opaque(const struct ws_stack_dir *dir)
-{
-	return dir->n && has_mark(dir->v[0].fd, OPAQUE, 'y');
 }
 
 /* ---- folders ---- */
@@ -190,7 +220,8 @@ int ws_stack_top(const struct ws_stack *stack, unsigned first, unsigned last,
 		if (open_part(stack->roots[i], ".", &part) < 0)
 			return -1;
 		add_part(&dir, &part);
-		if (has_mark(part.fd, OPAQUE, 'y'))
+		dir.cut = has_mark(part.fd, OPAQUE, 'y');
+		if (dir.cut)
 			break;
 	}
 	dir.top = stack;
@@ -227,27 +258,26 @@ int ws_stack_lookup_raw(const struct ws_stack_dir *dir, const char *name,
 {
 	*ret = (struct ws_stack_entry){ 0 };
 	*ret_whiteout = false;
-	if (!dir->n)
-		return 0;
-	ret->layer = dir->v[0].layer;
-	return look(&dir->v[0], name, &ret->st, ret_whiteout);
+	for (size_t i = 0; i < dir->n; i++) {
+		ret->layer = dir->v[i].layer;
+		if (look(&dir->v[i], name, &ret->st, ret_whiteout) < 0)
+			return -1;
+		if (ret->st.st_mode)
+			return 0;
+	}
+	return 0;
 }
 
 int ws_stack_lookup(const struct ws_stack_dir *dir, const char *name,
 		    struct ws_stack_entry *ret)
 {
-	*ret = (struct ws_stack_entry){ 0 };
-	for (size_t i = 0; i < dir->n; i++) {
-		bool whiteout;
+	bool whiteout;
 
-		if (look(&dir->v[i], name, &ret->st, &whiteout) < 0)
-			return -1;
-		if (whiteout)
-			ret->st.st_mode = 0;
-		if (whiteout || ret->st.st_mode) {
-			ret->layer = dir->v[i].layer;
-			return 0;
-		}
+	if (ws_stack_lookup_raw(dir, name, ret, &whiteout) < 0)
+		return -1;
+	if (ret->st.st_mode) {
+		ret->st.st_mode = whiteout ? 0 : ret->st.st_mode;
+		return 0;
 	}
 	if (find_live(dir, name) < 0)
 		return 0;
@@ -297,6 +327,7 @@ int ws_stack_enter(const struct ws_stack_dir *dir, const char *name,
 
 	for (size_t i = 0; rc == 0 && i < dir->n; i++)
 		rc = enter_part(&dir->v[i], name, &next);
+	next.cut = dir->cut || rc > 0;
 	if (rc == 0 && find_live(dir, name) >= 0)
 		rc = enter_live(dir, name, &next);
 	if (rc < 0)
@@ -358,7 +389,7 @@ int ws_stack_names(const struct ws_stack_dir *dir, bool raw, struct ws_strv *ret
 {
 	WS_AUTO(ws_strv) struct ws_strv all = WS_STRV_INIT;
 
-	for (size_t i = 0; i < dir->n && (!raw || i == 0); i++)
+	for (size_t i = 0; i < dir->n; i++)
 		if (read_names(dir->v[i].fd, &all) < 0)
 			return -1;
 	sort_once(&all);

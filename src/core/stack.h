@@ -25,7 +25,8 @@ struct ws_stack {
 	int *roots;
 	char **names; /* of a layer that stands at /workspace/NAME (a live repo); NULL */
 	size_t n;
-	int blobs; /* a folder of blobs by their id, for a diff of commits; -1: none */
+	unsigned own; /* of them, from the top: what the session itself changed */
+	int blobs;    /* a folder of blobs by their id, for a diff of commits; -1: none */
 };
 
 /* A folder of the view: the folders that make it up, top first. Empty: there is none. */
@@ -40,6 +41,7 @@ struct ws_stack_part {
 struct ws_stack_dir {
 	struct ws_stack_part *v;
 	size_t n;
+	bool cut;		    /* nothing of a layer further down shows here */
 	const struct ws_stack *top; /* of the topmost folder: where live repos are */
 	unsigned first, last;	    /* with TOP: of these layers */
 };
@@ -50,12 +52,17 @@ struct ws_stack_entry {
 	unsigned layer;
 };
 
-#define WS_STACK_INIT ((struct ws_stack){ .blobs = -1 })
+#define WS_STACK_INIT ((struct ws_stack){ .own = 1, .blobs = -1 })
 #define WS_STACK_DIR_INIT ((struct ws_stack_dir){ 0 })
 
-/* The whole stack of S, its upper included. base-missing. */
+/*
+ * The whole stack of S, its upper included, as its record has it at this moment.
+ * base-missing.
+ */
 int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
 		  struct ws_stack *ret, struct ws_err *err);
+/* The folder FD by itself, which it takes over. */
+void ws_stack_of(int fd, struct ws_stack *ret);
 void ws_stack_release(struct ws_stack *stack);
 
 /*
@@ -65,18 +72,16 @@ void ws_stack_release(struct ws_stack *stack);
 int ws_stack_top(const struct ws_stack *stack, unsigned first, unsigned last,
 		 struct ws_stack_dir *ret);
 void ws_stack_dir_release(struct ws_stack_dir *dir);
-/* Has its topmost part the mark that hides what is below? */
-bool ws_stack_opaque(const struct ws_stack_dir *dir);
 /* What stands at NAME. -1 and errno. */
 int ws_stack_lookup(const struct ws_stack_dir *dir, const char *name,
 		    struct ws_stack_entry *ret);
-/* As it lies in the topmost part; a whiteout of either form sets *RET_WHITEOUT. */
+/* As its layers have it; a whiteout of either form sets *RET_WHITEOUT. */
 int ws_stack_lookup_raw(const struct ws_stack_dir *dir, const char *name,
 			struct ws_stack_entry *ret, bool *ret_whiteout);
 /* The folder at NAME; ENOENT, ENOTDIR. */
 int ws_stack_enter(const struct ws_stack_dir *dir, const char *name,
 		   struct ws_stack_dir *ret);
-/* The names in it, sorted by their bytes. RAW: of the topmost part, whiteouts too. */
+/* The names in it, sorted by their bytes. RAW: whiteouts too. */
 int ws_stack_names(const struct ws_stack_dir *dir, bool raw, struct ws_strv *ret);
 
 /* PATH is relative, of any length, and names no "..". "" is the top. */

@@ -58,19 +58,32 @@ static void print_repos(const struct ws_session *s, struct ws_jsonw *w)
 	ws_jsonw_end(w, ']');
 }
 
+static int print_size(int dir, const char *path, const char *key, struct ws_jsonw *w,
+		      struct ws_err *err)
+{
+	uint64_t bytes = 0;
+
+	if (faccessat(dir, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ws_tree_usage(dir, path, &bytes, NULL, err) < 0)
+		return -1;
+	ws_jsonw_u64(w, key, bytes);
+	return 0;
+}
+
 static int print_sizes(const struct ws_session *s, struct ws_jsonw *w, struct ws_err *err)
 {
-	static const char *const parts[] = { "upper", "home", "tmp", "execs" };
+	static const char *const parts[] = { "upper", "tmp", "execs" };
+	const struct ws_root root = { .fd = openat(s->dir, "../..",
+						   O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	WS_AUTO_CLOSE int fd = root.fd;
+	WS_AUTO_FREE char *home = ws_session_home(&root, s);
 
 	ws_jsonw_object(w, "sizes");
-	for (size_t i = 0; i < WS_ARRAY_SIZE(parts); i++) {
-		uint64_t bytes = 0;
-
-		if (faccessat(s->dir, parts[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    ws_tree_usage(s->dir, parts[i], &bytes, NULL, err) < 0)
+	for (size_t i = 0; i < WS_ARRAY_SIZE(parts); i++)
+		if (print_size(s->dir, parts[i], parts[i], w, err) < 0)
 			return -1;
-		ws_jsonw_u64(w, parts[i], bytes);
-	}
+	if (print_size(fd, home, "home", w, err) < 0)
+		return -1;
 	ws_jsonw_end(w, '}');
 	return 0;
 }
@@ -118,6 +131,20 @@ static void print_cause(const struct ws_session *s, struct ws_jsonw *w)
 	ws_jsonw_end(w, '}');
 }
 
+/* How the state of its parent came to it; NULL: it is nobody's child. */
+static void print_fork(const struct ws_session *s, struct ws_jsonw *w)
+{
+	ws_jsonw_str(w, "name_of", s->name ? s->id : NULL);
+	if (!s->parent || s->name) {
+		ws_jsonw_null(w, "fork");
+		return;
+	}
+	ws_jsonw_object(w, "fork");
+	ws_jsonw_bool(w, "copied", s->copied);
+	ws_jsonw_bool(w, "consistent", !s->torn);
+	ws_jsonw_end(w, '}');
+}
+
 static int print_own(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 		     struct ws_err *err)
 {
@@ -131,7 +158,8 @@ static int print_own(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 	ws_jsonw_strv(w, "stack", &s->stack);
 	print_repos(s, w);
 	ws_jsonw_str(w, "upper", ws_session_is_run(s) ? NULL : upper);
-	ws_jsonw_str(w, "parent", s->parent);
+	ws_jsonw_str(w, "parent", s->name ? s->id : s->parent);
+	print_fork(s, w);
 	ws_jsonw_str(w, "kind", ws_session_is_run(s) ? "run" : "session");
 	ws_jsonw_str(w, "profile", s->profile ? s->profile : WS_PROFILE_DEFAULT);
 	print_policy(v, w);
@@ -160,7 +188,7 @@ int ws_view_print(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 	ws_clock_rfc3339(s->created, created);
 	ws_jsonw_object(w, NULL);
 	ws_jsonw_str(w, "ociVersion", OCI_VERSION);
-	ws_jsonw_str(w, "id", s->id);
+	ws_jsonw_str(w, "id", s->name ? s->name : s->id);
 	ws_jsonw_str(w, "status", v->status);
 	ws_jsonw_int(w, "pid", v->sandbox.pidfd >= 0 ? v->sandbox.init.pid : 0);
 	ws_jsonw_str(w, "bundle", s->bundle ? s->bundle : s->path);

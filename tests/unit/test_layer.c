@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/layer.h"
+#include "core/shared.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -126,17 +127,19 @@ static void facts_of_bad_records(void)
 
 static void facts_of_discarding_private(void)
 {
+	const struct ws_session a = { .id = (char[]){ "a" } };
+
 	put_layer("git-a-0123456789abcdef", "{}");
 	put_layer("git-a-fedcba9876543210", "{}");
 	put_layer("git-a-b-0123456789abcdef", "{}");
-	CHECK_INT(ws_layer_discard_private(&root, "a", &err), 0);
+	CHECK_INT(ws_shared_discard(&root, &a, &err), 0);
 	CHECK(!ws_layer_exists(&root, "git-a-0123456789abcdef"));
 	CHECK(!ws_layer_exists(&root, "git-a-fedcba9876543210"));
 	CHECK(ws_layer_exists(&root, "git-a-b-0123456789abcdef"));
 
 	put_layer("own-a-0123456789abcdef", "{}");
 	put_layer("base-a-0123456789abcdef", "{}");
-	CHECK_INT(ws_layer_discard_private(&root, "a", &err), 0);
+	CHECK_INT(ws_shared_discard(&root, &a, &err), 0);
 	CHECK(!ws_layer_exists(&root, "own-a-0123456789abcdef"));
 	CHECK(ws_layer_exists(&root, "base-a-0123456789abcdef")); /* a shared one */
 }

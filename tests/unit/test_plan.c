@@ -35,6 +35,7 @@ static void render(const struct ws_spec *spec, const struct ws_strv *stack,
 	struct ws_plan_source src = { .spec = spec,
 				      .root = "/root",
 				      .folder = "/root/sessions/s",
+				      .home = (char[]){ "/root/sessions/s/home" },
 				      .init = "/libexec/init",
 				      .stack = stack };
 	WS_AUTO(ws_host) struct ws_host host = WS_HOST_INIT;
@@ -109,6 +110,7 @@ static void render_host(struct ws_spec *spec, struct ws_strv *args, struct ws_st
 	struct ws_plan_source src = { .spec = spec,
 				      .root = "/root",
 				      .folder = "/root/sessions/s",
+				      .home = (char[]){ "/root/sessions/s/home" },
 				      .init = "/libexec/init",
 				      .stack = &stack,
 				      .launch_dir = "/home/ann/project",
@@ -210,6 +212,7 @@ static void test_live(void)
 	struct ws_plan_source src = { .spec = &spec,
 				      .root = "/root",
 				      .folder = "/root/sessions/s",
+				      .home = (char[]){ "/root/sessions/s/home" },
 				      .init = "/libexec/init",
 				      .stack = &stack };
 

@@ -91,6 +91,17 @@ class ClientTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((await self.client.state("other"))["status"], "created")
         self.assertEqual([s["id"] for s in await self.client.list()], ["other", "s"])
 
+    async def test_a_child_has_its_parents_state_of_the_moment(self):
+        await self.sh("echo 1 >one")
+        made = await self.client.create("child", {"subagent_isolation": "isolated"},
+                                        parent="s")
+        self.assertEqual(made["wsiso"]["parent"], "s")
+        await self.client.exec("child", ["rm", "one"])
+        self.assertEqual((await self.sh("cat one")).stdout, b"1\n")
+        with self.assertRaises(wsiso.SpecInvalid):
+            await self.client.create("open", {"sandbox": {"unshare_net": False}},
+                                     parent="s")
+
     async def test_a_stopped_session_goes_on_where_it_was(self):
         await self.sh("echo more >>greeting; echo kept >~/note; sleep 1000 &")
         self.assertEqual((await self.client.state("s"))["status"], "running")

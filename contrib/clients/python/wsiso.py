@@ -309,9 +309,13 @@ class Client:
     # -- the life of a session --
 
     async def create(self, session: str, spec: Optional[Mapping[str, Any]] = None, *,
-                     retry: bool = False) -> Dict[str, Any]:
-        """Makes a session; without a spec its config.json is in its folder already."""
-        words = ["create", session, "--json"]
+                     parent: Optional[str] = None, retry: bool = False
+                     ) -> Dict[str, Any]:
+        """Makes a session; without a spec its config.json is in its folder already.
+
+        A child of parent has its spec, and what the child's adds.
+        """
+        words = ["create", session, "--json", *_option("--parent", parent)]
         words += ["--retry"] if retry else []
         if spec is None:
             return json.loads(await self._call(*words))
