@@ -215,7 +215,7 @@ static int exchange(const struct ws_fork *f, const char *layer, struct ws_err *e
 
 	if (dir < 0 ||
 	    renameat2(f->parent.dir, "upper", dir, "root", RENAME_EXCHANGE) < 0 ||
-	    fsync(dir) < 0 || fsync(f->parent.dir) < 0)
+	    fsync(dir) < 0)
 		return ws_fail_errno(err, "freeze the upper of session '%s'",
 				     f->parent.id);
 	return 0;
