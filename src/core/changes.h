@@ -9,7 +9,8 @@
 /*
  * Reads what a session changed, its upper and its frozen ones, against its base. The
  * work follows the change: a folder that the session has not touched is not looked at.
- * Works on a live session, too, whose writers may race with it: what vanishes meanwhile is no change.
+ * Works on a live session, too, whose writers may race with it: what vanishes meanwhile
+ * is no change.
  *
  * HIDDEN: paths (app/.git) that are not shown; any other .git is named in diff->omitted.
  */
