@@ -272,8 +272,9 @@ static int take_folder(struct making *m, struct ws_err *err)
 }
 
 /*
- * What a create that was killed, or a blocked one, left. A folder with files in it was
- * no such: somebody's edits, whose record is lost, are not for us to remove.
+ * What a create that was killed, or a blocked one, left. A folder with files in it in
+ * which a sandbox was ever started is no such: somebody's edits, whose record is lost,
+ * are not for us to remove.
  */
 static int clear_leftovers(struct making *m, struct ws_err *err)
 {
@@ -284,7 +285,8 @@ static int clear_leftovers(struct making *m, struct ws_err *err)
 	if (m->fresh)
 		return 0;
 	for (size_t i = 0; i < WS_ARRAY_SIZE(kept); i++) {
-		if (ws_dir_is_empty(m->s.dir, kept[i], !strcmp(kept[i], "upper")))
+		if (!ws_session_was_used(m->s.dir) ||
+		    ws_dir_is_empty(m->s.dir, kept[i], !strcmp(kept[i], "upper")))
 			continue;
 		ws_fail(err, WS_STATE_CORRUPT,
 			"'%s' has no record of a session, but files in '%s'", m->s.path,

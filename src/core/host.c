@@ -58,13 +58,14 @@ int ws_host_look(struct ws_host *ret, struct ws_err *err)
 void ws_host_source(const struct ws_root *root, const struct ws_session *s,
 		    struct ws_plan_source *ret)
 {
-	WS_AUTO_FREE char *home = ws_session_home(root, s);
+	WS_AUTO_FREE char *shared = s->home ? ws_session_home(root, s) : NULL;
 
 	*ret = (struct ws_plan_source){
 		.spec = &s->spec,
 		.root = root->path,
 		.folder = s->path,
-		.home = ws_format("%s/%s", root->path, home),
+		.home = shared ? ws_format("%s/%s", root->path, shared)
+			       : ws_format("%s/home", s->path),
 		.init = PKGLIBEXECDIR "/wsiso-init",
 		.stack = ws_session_is_run(s) ? NULL : &s->stack,
 		.launch_dir = s->launch_dir,

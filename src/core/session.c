@@ -432,6 +432,11 @@ int ws_session_save(const struct ws_session *s, struct ws_err *err)
 	return ws_write_atomic(s->dir, STATE_FILE, &text, true, err);
 }
 
+bool ws_session_was_used(int dir)
+{
+	return faccessat(dir, "sandbox.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void ws_session_touch(const struct ws_session *s)
 {
 	WS_AUTO_CLOSE int fd = -1;

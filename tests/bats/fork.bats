@@ -319,8 +319,9 @@ EDITS='
 		if [ "$(state_of "k$i" 2>/dev/null)" = created ]; then
 			[ "$(ws exec "k$i" -- sh -c 'wc -l <all; ls d' | xargs)" = "$i $i" ]
 			ws delete "k$i"
-		elif [ -e "$ROOT/sessions/k$i" ]; then
-			ws delete -f "k$i"
+		elif [ -e "$ROOT/sessions/k$i" ]; then # the same call goes on where it was killed
+			ws create "k$i" --parent "$ID"
+			ws delete "k$i"
 		fi
 	done
 	ws create child --parent "$ID"
