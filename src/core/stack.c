@@ -87,25 +87,26 @@ int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
 		  struct ws_stack *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_session) struct ws_session now = WS_SESSION_INIT;
+	const char *id = s->id; /* of what is the caller's */
 
 	for (int i = 0; i < TRIES; i++) {
 		WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
+		int rc = open_all(root, s, &st, err);
 
-		if (open_all(root, s, &st, err) < 0)
-			return -1;
 		if (ws_session_is_fresh(s)) {
+			if (rc < 0)
+				return -1;
 			*ret = st;
 			st = WS_STACK_INIT;
 			return 0;
 		}
 		ws_session_release(&now);
 		now = WS_SESSION_INIT;
-		if (ws_session_open_record(root, s->id, &now, err) < 0)
+		if (ws_session_open_record(root, id, &now, err) < 0)
 			return -1;
 		s = &now;
 	}
-	return ws_fail(err, WS_SESSION_BUSY, "session '%s' does not stay the same",
-		       s->id);
+	return ws_fail(err, WS_SESSION_BUSY, "session '%s' does not stay the same", id);
 }
 
 void ws_stack_of(int fd, struct ws_stack *ret)

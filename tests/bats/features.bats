@@ -22,8 +22,8 @@ load helpers
 }
 
 @test "features say that nothing is built of which the spec is refused" {
-	[ "$(ws features | jq -c '.parts | [.overlay, .git, .fork]')" = '[true,true,false]' ]
-	spec "$T/spec.json" '{"subagent_isolation": "isolated"}'
+	[ "$(ws features | jq -c '.parts | [.overlay, .git, .merge]')" = '[true,true,false]' ]
+	spec "$T/spec.json" '{"integration": {"resolver": ["/bin/true"]}}'
 	refute ws spec --check "$T/spec.json"
 }
 
