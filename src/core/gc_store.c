@@ -145,7 +145,7 @@ static bool is_unchanged(const struct store *st, const struct manifest *m)
 static void remove_snapshot(struct store *st, struct manifest *m, const char *why)
 {
 	struct ws_err err = WS_ERR_INIT;
-	WS_AUTO_CLOSE int lock = ws_snapshot_try(st->run->root, m->s.key, &err);
+	WS_AUTO_CLOSE int lock = ws_snapshot_try(st->run->root, m->s.key, true, &err);
 	uint64_t bytes = 0;
 
 	if (lock < 0 || !is_unchanged(st, m))

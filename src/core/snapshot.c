@@ -28,6 +28,7 @@ static const struct ws_json_field fields[] = {
 	WS_FIELD(ws_snapshot, vcs, STRING, false),
 	WS_FIELD(ws_snapshot, revision, STRING, false),
 	WS_FIELD(ws_snapshot, pool, STRING, false),
+	WS_FIELD(ws_snapshot, family, STRING, false),
 	WS_FIELD(ws_snapshot, layers, STRV, true),
 	WS_FIELD(ws_snapshot, made, STRV, false),
 	WS_FIELD(ws_snapshot, created, U64, false),
@@ -42,6 +43,7 @@ void ws_snapshot_release(struct ws_snapshot *s)
 	ws_freep(&s->vcs);
 	ws_freep(&s->revision);
 	ws_freep(&s->pool);
+	ws_freep(&s->family);
 	ws_strv_release(&s->layers);
 	ws_strv_release(&s->made);
 }
@@ -175,9 +177,10 @@ int ws_snapshot_lock(const struct ws_root *root, const char *key, bool exclusive
 	return take_lock(root, key, exclusive, true, err);
 }
 
-int ws_snapshot_try(const struct ws_root *root, const char *key, struct ws_err *err)
+int ws_snapshot_try(const struct ws_root *root, const char *key, bool exclusive,
+		    struct ws_err *err)
 {
-	return take_lock(root, key, true, false, err);
+	return take_lock(root, key, exclusive, false, err);
 }
 
 /* ---- what goes ---- */

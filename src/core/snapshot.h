@@ -23,7 +23,8 @@ struct ws_snapshot {
 	char *name; /* below /workspace */
 	char *vcs;
 	char *revision;
-	char *pool;	       /* "KEY.git", or NULL: no git */
+	char *pool;   /* "KEY.git", or NULL: no git */
+	char *family; /* those of one family differ in their revision alone; or NULL */
 	struct ws_strv layers; /* bottom to top */
 	struct ws_strv made; /* those of them that were made for it; others are shared */
 	uint64_t created;
@@ -48,12 +49,13 @@ int ws_snapshot_save(const struct ws_root *root, const struct ws_snapshot *s,
 		     struct ws_err *err);
 /*
  * The lock of KEY: exclusively by who makes or removes it, which may last long; shared by
- * who puts its layers into a stack, until that is on disk. -1 with ERR. ws_snapshot_try
- * does not wait: session-busy.
+ * who puts its layers into a stack or below another snapshot's, until that is on disk.
+ * -1 with ERR. ws_snapshot_try does not wait: session-busy.
  */
 int ws_snapshot_lock(const struct ws_root *root, const char *key, bool exclusive,
 		     struct ws_err *err);
-int ws_snapshot_try(const struct ws_root *root, const char *key, struct ws_err *err);
+int ws_snapshot_try(const struct ws_root *root, const char *key, bool exclusive,
+		    struct ws_err *err);
 /* Removes the layers of a plan whose maker died. The lock is held. */
 int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err *err);
 /* The manifest goes, and then its lock, which is held exclusively; no layer. */

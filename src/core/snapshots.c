@@ -296,7 +296,7 @@ int ws_snapshots_remove(const struct ws_root *root, const char *key, struct ws_e
 		return -1;
 	if (!find(&all, key))
 		return ws_fail(err, WS_BASE_MISSING, "there is no snapshot '%s'", key);
-	lock = ws_snapshot_try(root, key, err);
+	lock = ws_snapshot_try(root, key, true, err);
 	if (lock < 0)
 		return ws_fail_within(err, "snapshot '%s'", key);
 	/* only now nobody is on his way to use it */

@@ -14,6 +14,7 @@
 #include "core/layer.h"
 #include "core/snapshot_make.h"
 #include "core/vcs_git.h"
+#include "core/vcs_git_near.h"
 
 #define KEY_LEN 32 /* digits of a SHA-256 */
 #define POOL_TIMEOUT_MS 3600000
@@ -24,17 +25,43 @@
 /* Names that are derived from what the helper found. */
 struct keys {
 	char pool[KEY_LEN + 5]; /* "KEY.git" */
+	char family[KEY_LEN + 1];
 	char snapshot[KEY_LEN + 1];
 };
 
+static void sum_hex(struct ws_sha256 *sum, char ret[KEY_LEN + 1])
+{
+	char hex[WS_SHA256_HEX];
+
+	ws_sha256_hex(sum, hex);
+	snprintf(ret, KEY_LEN + 1, "%.*s", KEY_LEN, hex);
+}
+
 /*
- * A pool belongs to one git dir: a new one at the old path has another inode. A
- * snapshot is what a commit looks like as files under one name.
+ * A snapshot is what a commit looks like as files under one name; all of one family show
+ * what is the same in two commits as the same bytes.
  */
+static void sum_snapshot(const struct ws_spec_repo *repo, const struct ws_git_source *g,
+			 const char *what, const char *pool, const char *revision,
+			 char ret[KEY_LEN + 1])
+{
+	struct ws_sha256 sum;
+
+	ws_sha256_init(&sum);
+	ws_sha256_field(&sum, what);
+	ws_sha256_field(&sum, pool);
+	ws_sha256_field(&sum, revision);
+	ws_sha256_field(&sum, repo->name);
+	ws_sha256_field(&sum, g->checkout);
+	ws_sha256_field(&sum, g->attributes ? g->attributes : "");
+	sum_hex(&sum, ret);
+}
+
+/* A pool belongs to one git dir: a new one at the old path has another inode. */
 static int make_keys(const struct ws_spec_repo *repo, const struct ws_git_source *g,
 		     struct keys *ret, struct ws_err *err)
 {
-	char hex[WS_SHA256_HEX], inode[32];
+	char pool[KEY_LEN + 1], inode[32];
 	struct ws_sha256 sum;
 	struct stat st;
 
@@ -45,18 +72,10 @@ static int make_keys(const struct ws_spec_repo *repo, const struct ws_git_source
 	ws_sha256_field(&sum, "git pool 1");
 	ws_sha256_field(&sum, g->common);
 	ws_sha256_field(&sum, inode);
-	ws_sha256_hex(&sum, hex);
-	snprintf(ret->pool, sizeof(ret->pool), "%.*s.git", KEY_LEN, hex);
-
-	ws_sha256_init(&sum);
-	ws_sha256_field(&sum, "git snapshot 2");
-	ws_sha256_field(&sum, ret->pool);
-	ws_sha256_field(&sum, g->revision);
-	ws_sha256_field(&sum, repo->name);
-	ws_sha256_field(&sum, g->checkout);
-	ws_sha256_field(&sum, g->attributes ? g->attributes : "");
-	ws_sha256_hex(&sum, hex);
-	snprintf(ret->snapshot, sizeof(ret->snapshot), "%.*s", KEY_LEN, hex);
+	sum_hex(&sum, pool);
+	snprintf(ret->pool, sizeof(ret->pool), "%s.git", pool);
+	sum_snapshot(repo, g, "git snapshot 2", ret->pool, g->revision, ret->snapshot);
+	sum_snapshot(repo, g, "git family 1", ret->pool, "", ret->family);
 	return 0;
 }
 
@@ -186,7 +205,13 @@ struct build {
 	const struct ws_spec_repo *repo;
 	const struct ws_git_source *g;
 	const char *pool;
+	struct ws_git_near near; /* what a delta stands on; revision NULL: nothing */
 };
+
+static void build_release(struct build *b)
+{
+	ws_git_near_release(&b->near);
+}
 
 /* What a git dir has besides the index. HEAD is the session's own, put over this one. */
 static int lay_out_git(const struct build *b, int dir, const char *git,
@@ -234,6 +259,9 @@ static int build_files(const struct build *b, const struct ws_scratch *base,
 	ws_strv_addf(&argv, "%s/tmp/%s/root/%s", root, base->name, name);
 	ws_strv_push(&argv, "--git");
 	ws_strv_addf(&argv, "%s/tmp/%s/root/%s/.git", root, git->name, name);
+	if (b->near.revision)
+		ws_strv_add(&argv, "--near", b->near.revision, "--index", b->near.index,
+			    NULL);
 	if (ws_git_ask(&argv, kept, lock < 0 ? 2 : 3, BASE_TIMEOUT_MS, &answer, err) < 0)
 		return -1;
 	/* a path of the sandbox, so not before the helper has read this git dir here */
@@ -254,6 +282,23 @@ static int fill(struct ws_snapshot_maker *m, const struct ws_scratch *layers, in
 	return build_files(b, &layers[0], &layers[1], lock, err);
 }
 
+/* Only what differs from a revision that is there already is made. */
+static int plan(struct ws_snapshot_maker *m, struct ws_snapshot *s, struct ws_err *err)
+{
+	struct build *b = m->data;
+	int rc;
+
+	ws_git_near_release(&b->near);
+	b->near = WS_GIT_NEAR_INIT;
+	m->sorts[0] = &WS_LAYER_BASE;
+	rc = s->key ? ws_git_near_find(b->root, s, &b->near, err) : 0;
+	if (rc <= 0)
+		return rc;
+	m->sorts[0] = &WS_LAYER_DELTA;
+	ws_strv_extend(&s->layers, &b->near.layers);
+	return 0;
+}
+
 static void describe(struct ws_snapshot *s, const struct keys *keys,
 		     const struct ws_spec_repo *repo, const struct ws_git_source *g)
 {
@@ -263,13 +308,18 @@ static void describe(struct ws_snapshot *s, const struct keys *keys,
 	s->vcs = ws_strdup("git");
 	s->revision = ws_strdup(g->revision);
 	s->pool = ws_strdup(keys->pool);
+	s->family = ws_strdup(keys->family);
 }
 
 static int snapshot(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err)
 {
 	const struct ws_git_source *g = r->source;
-	struct build b = { .root = call->root, .repo = r->spec, .g = g };
+	WS_AUTO(build)
+	struct build b = {
+		.root = call->root, .repo = r->spec, .g = g, .near = WS_GIT_NEAR_INIT
+	};
 	struct ws_snapshot_maker m = { .sorts = { &WS_LAYER_BASE, &WS_LAYER_INDEX },
+				       .plan = plan,
 				       .fill = fill,
 				       .data = &b };
 	struct keys keys;

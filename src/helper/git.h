@@ -21,14 +21,17 @@
  *   git_config.c   config without what names programs, paths or secrets
  *   git_pool.c     "pool": a bare store whose objects are links to the repository's
  *   git_base.c     "base": a commit's tree as files, and the index that fits them
+ *   git_delta.c    "near": which commit differs least; a layer over that one's files
  *   git_filter.c   what attributes and config do to those files' bytes
  *   git_hunks.c    "hunks": how two runs of bytes differ, as the body of a patch
  */
 
+#define WS_GIT_ATTRIBUTES ".gitattributes"
+
 /* One question. Its answer, the whole of stdout, goes to OUT. */
 typedef int ws_answer(int argc, char **argv, struct ws_buf *out, struct ws_err *err);
 ws_answer ws_answer_resolve, ws_answer_pool, ws_answer_base, ws_answer_hunks,
-	ws_answer_changes;
+	ws_answer_changes, ws_answer_near;
 
 /* ws_fail with libgit2's last message put behind it. */
 int ws_git_fail(struct ws_err *err, enum ws_kind kind, const char *fmt, ...)
@@ -90,6 +93,19 @@ int ws_git_filter_needed(git_repository *repo, git_index *index, struct ws_err *
 int ws_git_filter_apply(git_repository *repo, const char *path, const git_oid *id,
 			const void *data, size_t len, struct ws_buf *out,
 			struct ws_err *err);
+
+/* What a layer over the files of another commit has in it: paths of the repository. */
+struct ws_git_delta {
+	struct ws_strv written;
+	struct ws_strv hidden; /* by a whiteout */
+};
+
+void ws_git_delta_release(struct ws_git_delta *d);
+/* Makes INDEX, that of commit NEAR, the one of TREE; what is new has no stat data yet. */
+int ws_git_delta_apply(git_repository *repo, const char *near, git_tree *tree,
+		       git_index *index, struct ws_git_delta *ret, struct ws_err *err);
+/* The git dir GIT gets a copy of the index FILE. */
+int ws_git_delta_index(const char *file, const char *git, struct ws_err *err);
 
 /* "Name <address>" for commits and reflogs; never empty. */
 void ws_git_config_ident(git_repository *repo, char **ret_name, char **ret_email);

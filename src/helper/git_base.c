@@ -20,6 +20,8 @@
  * wsiso has made, with config and attributes), the index that says so with the files'
  * own stat data: git need not look into any of them. Objects come from the pool alone.
  *
+ * Or, over the files of another commit, only what differs from that one.
+ *
  * Only what libgit2 has built in is done to the bytes (line ends, $Id$); filters that are
  * programs do not run, so an LFS file is its pointer.
  */
@@ -29,12 +31,14 @@
 
 struct base {
 	const char *pool, *git, *commit;
+	const char *near, *near_index; /* what it stands on, or NULL */
 	int dir;
 	git_odb *odb;
 	git_repository *repo;
 	git_tree *tree;
 	git_index *index;
-	git_index_entry **entries; /* the index's own */
+	struct ws_git_delta delta;
+	git_index_entry **entries; /* that are to be written; the index's own */
 	size_t n;
 	struct timespec mtime;
 	bool filtered;
@@ -98,6 +102,13 @@ static int open_commit(struct base *b, struct ws_err *err)
 		      : 0;
 }
 
+/* The I-th that is to be written. */
+static const git_index_entry *nth(const struct base *b, size_t i)
+{
+	return b->near ? git_index_get_bypath(b->index, b->delta.written.v[i], 0)
+		       : git_index_get_byindex(b->index, i);
+}
+
 /*
  * The index lists every file of the tree, in order, with the tree's own hashes kept (so
  * that status need not read the trees). Its entries are const to us by its interface, but
@@ -107,13 +118,16 @@ static int open_commit(struct base *b, struct ws_err *err)
 static int list_entries(struct base *b, struct ws_err *err)
 {
 	if (git_repository_index(&b->index, b->repo) < 0 ||
-	    git_index_read_tree(b->index, b->tree) < 0)
+	    (!b->near && git_index_read_tree(b->index, b->tree) < 0))
 		return ws_git_fail(err, WS_SNAPSHOT_FAILED, "read the tree of %.12s",
 				   b->commit);
-	b->n = git_index_entrycount(b->index);
+	if (b->near &&
+	    ws_git_delta_apply(b->repo, b->near, b->tree, b->index, &b->delta, err) < 0)
+		return -1;
+	b->n = b->near ? b->delta.written.n : git_index_entrycount(b->index);
 	b->entries = ws_grow(NULL, b->n + 1, sizeof(*b->entries));
 	for (size_t i = 0; i < b->n; i++)
-		b->entries[i] = (git_index_entry *)git_index_get_byindex(b->index, i);
+		b->entries[i] = (git_index_entry *)nth(b, i);
 	return 0;
 }
 
@@ -188,6 +202,18 @@ static int prepare_folders(struct base *b, struct ws_err *err)
 			return ws_fail_errno(err, "make the folder of '%s'", e->path);
 		before = e->path;
 	}
+	return 0;
+}
+
+/* In a folder of the layer below that stays, or in one that is new here. */
+static int hide_gone(const struct base *b, struct ws_err *err)
+{
+	const struct ws_strv *hidden = &b->delta.hidden;
+
+	for (size_t i = 0; i < hidden->n; i++)
+		if (make_folders(b->dir, "", hidden->v[i]) < 0 ||
+		    mknodat(b->dir, hidden->v[i], S_IFCHR, 0) < 0)
+			return ws_fail_errno(err, "hide '%s'", hidden->v[i]);
 	return 0;
 }
 
@@ -391,6 +417,7 @@ static int write_files(struct base *b, struct ws_err *err)
 static void base_release(struct base *b)
 {
 	ws_freep(&b->entries);
+	ws_git_delta_release(&b->delta);
 	git_index_free(b->index);
 	git_tree_free(b->tree);
 	git_repository_free(b->repo);
@@ -412,7 +439,7 @@ static int build(struct base *b, struct ws_err *err)
 	int filtered;
 
 	if (open_commit(b, err) < 0 || list_entries(b, err) < 0 ||
-	    prepare_folders(b, err) < 0)
+	    prepare_folders(b, err) < 0 || hide_gone(b, err) < 0)
 		return -1;
 	filtered = ws_git_filter_needed(b->repo, b->index, err);
 	if (filtered < 0)
@@ -425,7 +452,7 @@ static int build(struct base *b, struct ws_err *err)
 	return 0;
 }
 
-/* "base --pool OBJECTS --commit ID --base DIR --git DIR" */
+/* "base --pool OBJECTS --commit ID --base DIR --git DIR [--near ID --index FILE]" */
 int ws_answer_base(int argc, char **argv, struct ws_buf *out, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv rest = WS_STRV_INIT;
@@ -437,17 +464,22 @@ int ws_answer_base(int argc, char **argv, struct ws_buf *out, struct ws_err *err
 		{ 0, "base", WS_OPT_STR, &dir, "DIR", "where to: an empty folder" },
 		{ 0, "git", WS_OPT_STR, &b.git, "DIR",
 		  "the git dir that gets the index" },
+		{ 0, "near", WS_OPT_STR, &b.near, "ID",
+		  "the commit whose files lie below" },
+		{ 0, "index", WS_OPT_STR, &b.near_index, "FILE", "that one's index" },
 		{ 0 },
 	};
 
 	(void)out;
 	if (ws_opt_parse(argc, argv, -1, opts, &rest, err) != 0)
 		return -1;
-	if (!b.pool || !b.commit || !dir || !b.git || rest.n)
+	if (!b.pool || !b.commit || !dir || !b.git || rest.n || !b.near != !b.near_index)
 		return ws_fail(err, WS_INTERNAL, "base: of what, and where to?");
 	ws_git_forget_host();
 	b.dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b.dir < 0)
 		return ws_fail_errno(err, "open '%s'", dir);
+	if (b.near && ws_git_delta_index(b.near_index, b.git, err) < 0)
+		return -1;
 	return build(&b, err);
 }

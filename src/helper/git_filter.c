@@ -5,7 +5,6 @@
 
 #include "helper/git.h"
 
-#define ATTRIBUTES ".gitattributes"
 #define ENCODING "working-tree-encoding"
 
 /* ---- needed? ---- */
@@ -63,7 +62,7 @@ static int entry_asks(git_repository *repo, const git_index_entry *e, struct ws_
 	git_blob *blob = NULL;
 	bool yes;
 
-	if (strcmp(slash ? slash + 1 : e->path, ATTRIBUTES) != 0 ||
+	if (strcmp(slash ? slash + 1 : e->path, WS_GIT_ATTRIBUTES) != 0 ||
 	    e->mode == GIT_FILEMODE_COMMIT)
 		return 0;
 	if (git_blob_lookup(&blob, repo, &e->id) < 0)

@@ -41,7 +41,7 @@ static const struct {
 } questions[] = {
 	{ "resolve", ws_answer_resolve }, { "pool", ws_answer_pool },
 	{ "base", ws_answer_base },	  { "hunks", ws_answer_hunks },
-	{ "changes", ws_answer_changes },
+	{ "changes", ws_answer_changes }, { "near", ws_answer_near },
 };
 
 /* libgit2 ends its messages as it likes; ours are lower case without a full stop. */
