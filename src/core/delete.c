@@ -90,7 +90,7 @@ static int end(const struct ws_session *s, bool force, struct ws_err *err)
 	 */
 	if (other.kind == WS_STATE_CORRUPT) {
 		ws_warn("%s", other.msg);
-		return 0;
+		return ws_sandbox_check_lease(s, err);
 	}
 	*err = other;
 	return -1;

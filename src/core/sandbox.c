@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/sandbox.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/lock.h"
-#include "base/log.h"
-#include "base/text.h"
 #include "core/cgroup.h"
 #include "core/drift.h"
 #include "core/idle.h"
@@ -23,7 +15,6 @@
 
 #define ACQUIRE_TIMEOUT_MS 10000
 #define STRAY_AFTER_MS 1000
-#define USE_FILE "use"
 
 /* May a command join it? Only what was started alike, by a wsiso that speaks alike. */
 static int check_joinable(const struct ws_session *s, const struct ws_sandbox *sb,
@@ -50,64 +41,6 @@ static int check_joinable(const struct ws_session *s, const struct ws_sandbox *s
 		"wsiso stop %s ends the sandbox; the next exec starts one with the new "
 		"policy",
 		s->id);
-}
-
-/*
- * A bwrap killed between its clone and its set-up leaves a child that waits for ever and
- * holds the lease. It is told by both: the lease's file among its descriptors, and its
- * program. Anything else that holds the lease is on its way in or out, and is waited for.
- */
-static bool holds(int proc, const char *pid, const struct stat *use)
-{
-	WS_AUTO_FREE char *path = ws_format("%s/fd", pid);
-	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-	struct stat st;
-	bool found = false;
-
-	if (!d)
-		return false;
-	while (!found && (e = readdir(d)))
-		found = fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
-			st.st_ino == use->st_ino && st.st_dev == use->st_dev;
-	closedir(d);
-	return found;
-}
-
-static bool is_bwrap(int proc, const char *pid)
-{
-	WS_AUTO_FREE char *path = ws_format("%s/exe", pid);
-	char exe[512];
-	ssize_t n = readlinkat(proc, path, exe, sizeof(exe) - 1);
-
-	if (n < 0)
-		return false;
-	exe[n] = '\0';
-	return ws_text_ends(exe, "/bwrap") || ws_text_ends(exe, "/bwrap (deleted)");
-}
-
-static void kill_strays(const struct ws_session *s)
-{
-	DIR *d = opendir("/proc");
-	const struct dirent *e;
-	struct stat use;
-
-	if (!d)
-		return;
-	if (fstatat(s->dir, USE_FILE, &use, AT_SYMLINK_NOFOLLOW) == 0)
-		while ((e = readdir(d))) {
-			uint64_t pid;
-
-			if (ws_text_u64(e->d_name, INT32_MAX, &pid) < 0 ||
-			    !is_bwrap(dirfd(d), e->d_name) ||
-			    !holds(dirfd(d), e->d_name, &use))
-				continue;
-			ws_warn("session '%s': ending process %d, left over by a bwrap that was killed",
-				s->id, (int)pid);
-			kill((pid_t)pid, SIGKILL);
-		}
-	closedir(d);
 }
 
 static int refuse_second(const struct ws_session *s, struct ws_err *err)
@@ -160,7 +93,7 @@ static int try_acquire(const struct ws_root *root, const struct ws_session *s,
 		return -1;
 	if (live && ws_session_is_run(s))
 		return refuse_second(s, err);
-	use = ws_lock_open(s->dir, USE_FILE);
+	use = ws_lock_open(s->dir, WS_SANDBOX_LEASE);
 	if (use < 0)
 		return ws_fail_errno(err, "open the lease of session '%s'", s->id);
 	if (ws_lock_try(use, !live) < 0)
@@ -204,7 +137,7 @@ int ws_sandbox_acquire(const struct ws_root *root, const struct ws_session *s,
 		if (waited > ACQUIRE_TIMEOUT_MS)
 			break;
 		if (waited > STRAY_AFTER_MS && !strays_killed) {
-			kill_strays(s);
+			ws_sandbox_kill_strays(s);
 			strays_killed = true;
 		}
 		if (sb.pidfd >= 0)

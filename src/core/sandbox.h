@@ -21,9 +21,15 @@ int ws_sandbox_peek(const struct ws_session *s, struct ws_sandbox *ret,
 		    struct ws_err *err);
 /*
  * Ends it: TERM to every process, KILL after GRACE_MS, until init is dead. LOCK is the
- * session's mutex, held. Success if there was none.
+ * session's mutex, held. Success if there was none. session-busy: its lease is held, and
+ * not by what its record names.
  */
 int ws_sandbox_end(const struct ws_session *s, uint64_t grace_ms, struct ws_err *err);
+/* The lease: whoever has the session's files mounted holds it. session-busy. */
+#define WS_SANDBOX_LEASE "use"
+int ws_sandbox_check_lease(const struct ws_session *s, struct ws_err *err);
+/* Ends what a bwrap that was killed half-way has left, and holds the lease. */
+void ws_sandbox_kill_strays(const struct ws_session *s);
 /* What one that is gone has left outside of the session's folder: its cgroup. */
 void ws_sandbox_clear_up(const struct ws_session *s);
 /* Kills it at once, without the mutex: a supervisor whose tree could not be ended. */

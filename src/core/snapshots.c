@@ -114,6 +114,7 @@ static int measure(const struct ws_root *root, const char *layer, uint64_t *ret_
 	WS_AUTO_FREE char *path = ws_format("layers/%s/" USAGE_FILE, layer);
 	WS_AUTO_FREE char *name = ws_format("layers/%s", layer);
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	struct ws_err ignored = WS_ERR_INIT;
 	unsigned long long bytes, linked;
 	WS_AUTO_CLOSE int dir = -1;
 
@@ -128,9 +129,11 @@ static int measure(const struct ws_root *root, const char *layer, uint64_t *ret_
 	ws_buf_clear(&text);
 	ws_buf_addf(&text, "%llu %llu\n", (unsigned long long)*ret_bytes,
 		    (unsigned long long)*ret_linked);
+	/* without room for it, it is measured again the next time */
 	dir = ws_open_dir(root->fd, name);
-	return dir < 0 ? ws_fail_errno(err, "open '%s'", name)
-		       : ws_write_atomic(dir, USAGE_FILE, &text, false, err);
+	if (dir >= 0)
+		ws_write_atomic(dir, USAGE_FILE, &text, false, &ignored);
+	return 0;
 }
 
 static bool shares(const struct ws_snapshots *all, const struct ws_snapshot_info *but,
