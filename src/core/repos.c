@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "core/live.h"
+#include "core/snapshot.h"
 
 #define TOGETHER_MAX 8
 
@@ -14,7 +15,7 @@ static void repo_release(struct ws_repo *r)
 		r->kind->release(r->source);
 	ws_snapshot_release(&r->snapshot);
 	ws_strv_release(&r->warnings);
-	ws_closep(&r->hold);
+	ws_snapshot_let_go(&r->hold);
 	ws_freep(&r->path);
 	ws_freep(&r->revision);
 	ws_freep(&r->branch);

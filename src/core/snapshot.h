@@ -62,6 +62,11 @@ int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err
 int ws_snapshot_forget(const struct ws_root *root, const char *key, struct ws_err *err);
 /* Records use; ns since 1970 of the last one. */
 void ws_snapshot_touch(const struct ws_root *root, const char *key);
+/*
+ * Ends a shared hold, and records that it was one until now: a gc that read the sessions
+ * before what the hold was for was among them sees by this that somebody came.
+ */
+void ws_snapshot_let_go(int *hold);
 uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s);
 /* Keys of all that have a manifest, sorted. */
 int ws_snapshot_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err);

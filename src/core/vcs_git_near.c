@@ -34,7 +34,7 @@ void ws_git_near_release(struct ws_git_near *n)
 	ws_freep(&n->revision);
 	ws_strv_release(&n->layers);
 	ws_freep(&n->index);
-	ws_closep(&n->hold);
+	ws_snapshot_let_go(&n->hold);
 }
 
 /* ---- what may be near ---- */
@@ -117,7 +117,6 @@ static int hold(const struct ws_root *root, const char *key, struct ws_git_near 
 
 	if (lock < 0 || ws_snapshot_load(root, key, &s, &ignored) <= 0)
 		return 0;
-	/* a gc that has looked at it already sees by this that somebody came */
 	ws_snapshot_touch(root, key);
 	ret->revision = ws_strdup(s.revision);
 	ret->index = index_of(root, &s);
