@@ -5,14 +5,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "base/jsonw.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/keylock.h"
 #include "core/layer.h"
 
 #define FOLDER "snapshots"
@@ -136,51 +135,18 @@ int ws_snapshot_save(const struct ws_root *root, const struct ws_snapshot *s,
 
 /* ---- locks ---- */
 
-/* 1: locked, and still the file of that name (a remover takes it away); 0; -1. */
-static int lock_once(int dir, const char *name, bool exclusive, bool wait, int *ret_fd,
-		     struct ws_err *err)
-{
-	WS_AUTO_CLOSE int fd = ws_lock_open(dir, name);
-	struct stat ours, named;
-
-	if (fd < 0)
-		return ws_fail_errno(err, "open the lock '%s'", name);
-	if (wait && ws_lock_wait(fd, exclusive, LOCK_TIMEOUT_MS, "the snapshot", err) < 0)
-		return -1;
-	if (!wait && ws_lock_try(fd, exclusive) < 0)
-		return ws_fail(err, WS_SESSION_BUSY,
-			       "the snapshot is being made or taken right now");
-	if (fstat(fd, &ours) < 0)
-		return ws_fail_errno(err, "look at the lock '%s'", name);
-	if (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    named.st_ino != ours.st_ino || named.st_dev != ours.st_dev)
-		return 0;
-	*ret_fd = ws_steal_fd(&fd);
-	return 1;
-}
-
-static int take_lock(const struct ws_root *root, const char *key, bool exclusive,
-		     bool wait, struct ws_err *err)
-{
-	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
-	WS_AUTO_FREE char *name = ws_format("%s.lock", key);
-	int fd = -1, rc = dir < 0 ? -1 : 0;
-
-	while (rc == 0)
-		rc = lock_once(dir, name, exclusive, wait, &fd, err);
-	return rc < 0 ? -1 : fd;
-}
+static const struct ws_keylock locks = { .folder = FOLDER, .what = "the snapshot" };
 
 int ws_snapshot_lock(const struct ws_root *root, const char *key, bool exclusive,
 		     struct ws_err *err)
 {
-	return take_lock(root, key, exclusive, true, err);
+	return ws_keylock_take(root, &locks, key, exclusive, LOCK_TIMEOUT_MS, err);
 }
 
 int ws_snapshot_try(const struct ws_root *root, const char *key, bool exclusive,
 		    struct ws_err *err)
 {
-	return take_lock(root, key, exclusive, false, err);
+	return ws_keylock_take(root, &locks, key, exclusive, 0, err);
 }
 
 /* ---- what goes ---- */
@@ -221,9 +187,7 @@ int ws_snapshot_forget(const struct ws_root *root, const char *key, struct ws_er
 
 void ws_snapshot_touch(const struct ws_root *root, const char *key)
 {
-	WS_AUTO_FREE char *lock = ws_format(FOLDER "/%s.lock", key);
-
-	utimensat(root->fd, lock, NULL, AT_SYMLINK_NOFOLLOW);
+	ws_keylock_touch(root, &locks, key);
 }
 
 void ws_snapshot_let_go(int *hold)
@@ -235,12 +199,9 @@ void ws_snapshot_let_go(int *hold)
 
 uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s)
 {
-	WS_AUTO_FREE char *lock = ws_format(FOLDER "/%s.lock", s->key);
-	struct stat st;
+	uint64_t used = ws_keylock_last_use(root, &locks, s->key);
 
-	if (fstatat(root->fd, lock, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return s->created;
-	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	return used ? used : s->created;
 }
 
 static int compare(const void *a, const void *b)
