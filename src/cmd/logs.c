@@ -1,86 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "base/text.h"
 #include "cmd/common.h"
+#include "cmd/follow.h"
 #include "core/execlog.h"
 #include "core/execrec.h"
 #include "core/hits.h"
 #include "core/root.h"
 #include "core/session.h"
 
-#define CHUNK 65536
-#define LOOK_MS 50
-
-/*
- * For a terminal: control bytes come out as text, lines and tabs stay. A character that
- * is cut off at the end stays in TEXT for the next time, unless it is the LAST.
- */
-static void escape(struct ws_buf *text, bool last, struct ws_buf *out)
-{
-	size_t i = 0;
-
-	while (i < text->len) {
-		const char *s = text->data + i;
-		size_t left = text->len - i;
-		size_t n = ws_text_utf8_char(s, left);
-
-		if (n == 0 && left < 4 && !last && ((unsigned char)*s & 0xc0) == 0xc0)
-			break;
-		n = n ? n : 1;
-		if (*s == '\n' || *s == '\t')
-			ws_buf_addch(out, *s);
-		else if (!(*s == '\r' && left > 1 && s[1] == '\n'))
-			ws_text_escape(out, s, n);
-		i += n;
-	}
-	text->len -= i;
-	memmove(text->data, text->data + i, text->len);
-}
-
-struct reader {
-	int log;	    /* -1: nothing was logged as yet */
-	struct ws_buf rest; /* read, not yet out */
-};
-
-static void reader_release(struct reader *r)
-{
-	ws_closep(&r->log);
-	ws_buf_release(&r->rest);
-}
-
-/* All that is in the file by now. */
-static int copy(struct reader *r, bool last, struct ws_err *err)
-{
-	bool terminal = ws_out_terminal();
-
-	for (;;) {
-		WS_AUTO(ws_buf) struct ws_buf out = WS_BUF_INIT;
-		struct ws_buf *to = terminal ? &r->rest : &out;
-		ssize_t n;
-
-		ws_buf_reserve(to, CHUNK);
-		n = read(r->log, to->data + to->len, CHUNK);
-		if (n < 0)
-			return ws_fail_errno(err, "read the log");
-		to->len += (size_t)n;
-		if (terminal)
-			escape(&r->rest, last && n == 0, &out);
-		if (ws_out_write(&out, err) < 0)
-			return -1;
-		if (n == 0)
-			return 0;
-	}
-}
-
 /* Will more be written? Ask before reading: then nothing is missed. */
 static int is_live(const struct ws_session *s, const char *exec_id,
-		   const struct reader *r, struct ws_err *err)
+		   const struct ws_follow *r, struct ws_err *err)
 {
 	WS_AUTO(ws_execrec) struct ws_execrec rec = WS_EXECREC_INIT;
 
@@ -90,18 +24,10 @@ static int is_live(const struct ws_session *s, const char *exec_id,
 	       (r->log >= 0 && ws_execlog_is_live(r->log));
 }
 
-/* False: nobody reads what we print. */
-static bool pause_for_more(void)
-{
-	struct pollfd p = { .fd = STDOUT_FILENO };
-
-	return poll(&p, 1, LOOK_MS) <= 0 || !(p.revents & (POLLERR | POLLHUP | POLLNVAL));
-}
-
 static int print_log(const struct ws_session *s, const char *exec_id, bool follow,
 		     struct ws_err *err)
 {
-	__attribute__((cleanup(reader_release))) struct reader r = { .log = -1 };
+	WS_AUTO(ws_follow) struct ws_follow r = WS_FOLLOW_INIT;
 	int live;
 
 	do {
@@ -114,9 +40,9 @@ static int print_log(const struct ws_session *s, const char *exec_id, bool follo
 				return ws_fail_errno(err, "open the log of exec '%s'",
 						     exec_id);
 		}
-		if (r.log >= 0 && copy(&r, !live || !follow, err) < 0)
+		if (r.log >= 0 && ws_follow_copy(&r, !live || !follow, err) < 0)
 			return -1;
-	} while (follow && live && pause_for_more());
+	} while (follow && live && ws_follow_pause());
 	return 0;
 }
 
