@@ -2,6 +2,7 @@
 #include "core/create.h"
 #include "base/jsonw.h"
 #include "cmd/common.h"
+#include "cmd/progress.h"
 #include "core/view.h"
 
 static int print_state(const struct ws_session *s, struct ws_err *err)
@@ -26,6 +27,8 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
 	struct ws_create_opts o = { 0 };
+	struct ws_progress progress;
+	const char *form = NULL;
 	bool json = false;
 	const struct ws_opt opts[] = {
 		{ 0, "spec", WS_OPT_STR, &o.spec, "FILE",
@@ -35,7 +38,8 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 		{ 0, "parent", WS_OPT_STR, &o.parent, "ID",
 		  "fork that session: a child with its state of this moment" },
 		{ 0, "retry", WS_OPT_FLAG, &o.retry, NULL,
-		  "go on with a session that is blocked" },
+		  "go on with a session that is blocked; no failed setup counts" },
+		WS_PROGRESS_ROW(&form),
 		{ 0, "json", WS_OPT_FLAG, &json, NULL, "print the new session as JSON" },
 		{ 0 },
 	};
@@ -48,7 +52,9 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 	if (o.spec && o.bundle)
 		return ws_fail(err, WS_USAGE, "--spec and --bundle exclude each other");
 	o.id = args.v[0];
-	if (ws_session_check_id(o.id, err) < 0 ||
+	o.progress = &progress;
+	if (ws_progress_open(form, &progress, err) < 0 ||
+	    ws_session_check_id(o.id, err) < 0 ||
 	    (o.parent && ws_session_check_id(o.parent, err) < 0) ||
 	    ws_root_open(global->root, true, &root, err) < 0 ||
 	    ws_create(&root, &o, &s, err) < 0)

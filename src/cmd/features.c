@@ -15,7 +15,7 @@ static const struct {
 	{ "git", true },
 	{ "tty", true },
 	{ "detach", true },
-	{ "setup", false },
+	{ "setup", true },
 	{ "svn", true },
 	{ "plain_tree", true },
 	{ "host_readonly", true },

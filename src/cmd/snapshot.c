@@ -5,13 +5,15 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "cmd/common.h"
+#include "cmd/progress.h"
 #include "core/snapshots.h"
 
 struct call {
 	const struct ws_root *root;
 	const struct ws_strv *args; /* behind the verb */
-	const char *spec, *repo, *format;
-	bool setup, json, quiet;
+	struct ws_snapshots_opts what;
+	const char *format, *progress;
+	bool json, quiet;
 };
 
 /* ---- output ---- */
@@ -36,6 +38,8 @@ static void print_one(struct ws_jsonw *w, const struct ws_snapshot_info *info, b
 	ws_jsonw_str(w, "revision", s->revision);
 	ws_jsonw_strv(w, "layers", &s->layers);
 	print_time(w, "created", s->created);
+	if (!full)
+		ws_jsonw_str(w, "setup", info->setup);
 	if (full) {
 		print_time(w, "last_use", info->last_use);
 		ws_jsonw_u64(w, "own_bytes", info->own);
@@ -122,13 +126,15 @@ static int print_table(const struct ws_snapshots *all, struct ws_err *err)
 static int run_create(const struct call *c, struct ws_err *err)
 {
 	WS_AUTO(ws_snapshots) struct ws_snapshots made = { 0 };
+	struct ws_snapshots_opts what = c->what;
+	struct ws_progress progress;
 
-	if (!c->spec)
+	if (!what.spec)
 		return ws_fail(err, WS_USAGE, "create needs --spec");
-	if (c->setup)
-		return ws_fail(err, WS_SETUP_FAILED,
-			       "running a setup script is not built yet");
-	if (ws_snapshots_create(c->root, c->spec, c->repo, &made, err) < 0)
+	if (ws_progress_open(c->progress, &progress, err) < 0)
+		return -1;
+	what.progress = &progress;
+	if (ws_snapshots_create(c->root, &what, &made, err) < 0)
 		return -1;
 	return c->json ? print_json(&made, false, err) : print_keys(&made, err);
 }
@@ -182,9 +188,11 @@ static const struct verb *find_verb(const char *word, struct ws_err *err)
 /* An option of another verb is a mistake, not to be passed over. */
 static int check_options(const struct verb *v, const struct call *c, struct ws_err *err)
 {
-	if ((c->spec || c->repo || c->setup) && v->run != run_create)
+	if ((c->what.spec || c->what.repo || c->what.setup || c->progress) &&
+	    v->run != run_create)
 		return ws_fail(err, WS_USAGE,
-			       "--spec, --repo and --setup belong to snapshot create");
+			       "--spec, --repo, --setup and --progress belong to "
+			       "snapshot create");
 	if ((c->quiet || c->format) && v->run != run_list)
 		return ws_fail(err, WS_USAGE,
 			       "--format and --quiet belong to snapshot list");
@@ -201,12 +209,13 @@ static int snapshot_run(const struct ws_cmd *cmd, const struct ws_global *global
 	WS_AUTO(ws_strv) struct ws_strv rest = WS_STRV_INIT;
 	struct call c = { .root = &root, .args = &rest };
 	const struct ws_opt opts[] = {
-		{ 0, "spec", WS_OPT_STR, &c.spec, "FILE",
+		{ 0, "spec", WS_OPT_STR, &c.what.spec, "FILE",
 		  "create: the spec of the sessions to come; - is stdin" },
-		{ 0, "repo", WS_OPT_STR, &c.repo, "NAME",
+		{ 0, "repo", WS_OPT_STR, &c.what.repo, "NAME",
 		  "create: of this repo of the spec alone" },
-		{ 0, "setup", WS_OPT_FLAG, &c.setup, NULL,
+		{ 0, "setup", WS_OPT_FLAG, &c.what.setup, NULL,
 		  "create: run the setup scripts, too" },
+		WS_PROGRESS_ROW(&c.progress),
 		{ 'f', "format", WS_OPT_STR, &c.format, "table|json",
 		  "list: the form of the output" },
 		{ 0, "json", WS_OPT_FLAG, &c.json, NULL, "create, list: print JSON" },

@@ -20,6 +20,7 @@
 #include "core/layer.h"
 #include "core/probes.h"
 #include "core/repos.h"
+#include "core/setup_make.h"
 #include "core/shared.h"
 #include "core/spec_file.h"
 #include "core/user.h"
@@ -211,7 +212,8 @@ static int check(struct making *m, struct ws_err *err)
 	if (m->parent) /* which has been through all that */
 		return 0;
 	if (check_host(m, err) < 0 ||
-	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0)
+	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0 ||
+	    ws_setup_check(m->root, &m->s.spec, &m->repos, err) < 0)
 		return -1;
 	return ws_overlay_check(m->root, &m->s.spec, err);
 }
@@ -371,7 +373,7 @@ static int make_folders(const struct making *m, struct ws_err *err)
 	return use < 0 ? ws_fail_errno(err, "make '%s/use'", m->s.path) : 0;
 }
 
-/* The stack: each snapshot's layers and over them the session's own. */
+/* The stack: each snapshot's layers, what its setup made, and the session's own. */
 static void keep_repos(struct making *m)
 {
 	m->s.repos = ws_alloc((m->repos.n + 1) * sizeof(*m->s.repos));
@@ -379,6 +381,8 @@ static void keep_repos(struct making *m)
 		const struct ws_repo *r = &m->repos.v[i];
 
 		ws_strv_extend(&m->s.stack, &r->snapshot.layers);
+		if (r->setup_layer)
+			ws_strv_push(&m->s.stack, r->setup_layer);
 		if (r->layer)
 			ws_strv_push(&m->s.stack, r->layer);
 		m->s.repos[m->s.nrepos++] = (struct ws_session_repo){
@@ -389,6 +393,7 @@ static void keep_repos(struct making *m)
 			.branch = ws_strdup(r->branch),
 			.snapshot = ws_strdup(r->snapshot.key),
 			.pool = ws_strdup(r->snapshot.pool),
+			.setup = ws_strdup(r->setup),
 			.live = r->live,
 		};
 	}
@@ -434,9 +439,13 @@ static int make_child(struct making *m, struct ws_err *err)
 
 static int make(struct making *m, struct ws_err *err)
 {
+	const struct ws_setup_opts setup = { .retry = m->opts->retry,
+					     .progress = m->opts->progress };
+
 	if (m->parent)
 		return make_child(m, err);
 	if (ws_repos_build(m->root, &m->s.spec, m->opts->id, &m->repos, err) < 0 ||
+	    ws_setup_make(m->root, &m->s.spec, &setup, &m->repos, err) < 0 ||
 	    make_folders(m, err) < 0)
 		return -1;
 	keep_repos(m);

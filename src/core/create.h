@@ -3,6 +3,7 @@
 #define WS_CORE_CREATE_H
 
 #include "base/err.h"
+#include "core/progress.h"
 #include "core/root.h"
 #include "core/session.h"
 
@@ -12,6 +13,7 @@ struct ws_create_opts {
 	const char *bundle; /* folder, NULL: sessions/ID */
 	const char *parent; /* session to fork; NULL: none */
 	bool retry;
+	const struct ws_progress *progress; /* or NULL */
 };
 
 /*

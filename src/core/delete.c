@@ -8,6 +8,7 @@
 #include "core/create.h"
 #include "core/procs.h"
 #include "core/sandbox.h"
+#include "core/setup.h"
 #include "core/shared.h"
 #include "core/snapshot.h"
 
@@ -134,6 +135,16 @@ static int check_names(const struct ws_root *root, const struct ws_session *s,
 	return ws_hint(err, "delete that first; -f deletes the session all the same");
 }
 
+static void touch_shared(const struct ws_root *root, const struct ws_session *s)
+{
+	for (size_t i = 0; i < s->nrepos; i++) {
+		if (s->repos[i].snapshot)
+			ws_snapshot_touch(root, s->repos[i].snapshot);
+		if (s->repos[i].setup)
+			ws_setup_touch(root, s->repos[i].setup);
+	}
+}
+
 int ws_delete(const struct ws_root *root, const char *id, bool force, struct ws_err *err)
 {
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
@@ -146,14 +157,10 @@ int ws_delete(const struct ws_root *root, const char *id, bool force, struct ws_
 		return -1;
 	if (!s.alias && end(&s, force, err) < 0)
 		return -1;
-	for (size_t i = 0; i < s.nrepos; i++)
-		if (s.repos[i].snapshot)
-			ws_snapshot_touch(root, s.repos[i].snapshot); /* used until now */
+	touch_shared(root, &s); /* used until now */
 	if (remove_all(root, &s, err) < 0)
 		return -1;
-	for (size_t i = 0; i < s.nrepos; i++)
-		if (s.repos[i].snapshot)
-			ws_snapshot_touch(root, s.repos[i].snapshot);
+	touch_shared(root, &s);
 	ws_journal(root, "delete", id, force ? "forced" : NULL);
 	return 0;
 }

@@ -365,6 +365,7 @@ static void inherit_repos(const struct ws_session *p, struct ws_session *child)
 			.branch = ws_strdup(r->branch),
 			.snapshot = ws_strdup(r->snapshot),
 			.pool = ws_strdup(r->pool),
+			.setup = ws_strdup(r->setup),
 			.live = r->live,
 		};
 	}

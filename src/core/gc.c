@@ -50,6 +50,13 @@ bool ws_gc_time_over(struct ws_gc_run *run)
 	return !run->report->complete;
 }
 
+bool ws_gc_is_older(const struct ws_gc_run *run, uint64_t ns)
+{
+	const struct timespec *began = &run->began;
+
+	return ns < (uint64_t)began->tv_sec * 1000000000u + (uint64_t)began->tv_nsec;
+}
+
 void ws_gc_item_add(struct ws_gc_run *run, const char *kind, const char *id,
 		    enum ws_gc_action action, uint64_t bytes, const char *reason, ...)
 {
@@ -89,6 +96,8 @@ static int read_root_spec(struct ws_gc_run *run, struct ws_err *err)
 		return -1;
 	run->root_says_ttl = root_says(doc, NULL, "workspace_ttl");
 	run->root_says_free = root_says(doc, "snapshots", "min_free_gb");
+	run->root_says_budget = root_says(doc, "project_setup", "cache_budget_bytes");
+	run->root_says_failed = root_says(doc, "project_setup", "failed_ttl_s");
 	return 0;
 }
 
@@ -101,6 +110,13 @@ void ws_gc_heed(struct ws_gc_run *run, const struct ws_spec *session)
 	if (!run->root_says_free &&
 	    session->snapshots.min_free_gb < mine->snapshots.min_free_gb)
 		mine->snapshots.min_free_gb = session->snapshots.min_free_gb;
+	if (!run->root_says_budget && session->project_setup.cache_budget_bytes >
+					      mine->project_setup.cache_budget_bytes)
+		mine->project_setup.cache_budget_bytes =
+			session->project_setup.cache_budget_bytes;
+	if (!run->root_says_failed &&
+	    session->project_setup.failed_ttl_s > mine->project_setup.failed_ttl_s)
+		mine->project_setup.failed_ttl_s = session->project_setup.failed_ttl_s;
 }
 
 /* ---- may it run ---- */

@@ -24,7 +24,7 @@ enum ws_gc_action {
 };
 
 struct ws_gc_item {
-	/* "session", "tombstone", "snapshot", "layer", "home", "pool" or "leftover" */
+	/* "session", "tombstone", "snapshot", "setup", "layer", "home", "pool", "leftover" */
 	const char *kind;
 	char *id;
 	enum ws_gc_action action;

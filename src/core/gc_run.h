@@ -8,13 +8,13 @@
 #include "core/gc_fate.h"
 #include "core/refs.h"
 
-/* One run of gc, shared by its parts: gc.c, gc_sessions.c, gc_store.c. */
+/* One run of gc, shared by its parts: gc.c, gc_sessions.c, gc_store.c, gc_setups.c. */
 struct ws_gc_run {
 	const struct ws_root *root;
 	const struct ws_gc_opts *opts;
 	struct ws_gc_report *report;
 	struct ws_spec spec; /* of wsiso.json; see ws_gc_heed */
-	bool root_says_ttl, root_says_free;
+	bool root_says_ttl, root_says_free, root_says_budget, root_says_failed;
 	struct ws_gc_moment now; /* when it began */
 	struct timespec began;	 /* the same as the filesystem's clock has it */
 	uint64_t deadline_ms;	 /* of the monotonic clock */
@@ -24,6 +24,8 @@ struct ws_gc_run {
 };
 
 bool ws_gc_time_over(struct ws_gc_run *run);
+/* Was NS before this run began? A later change may be that of one who counts on it. */
+bool ws_gc_is_older(const struct ws_gc_run *run, uint64_t ns);
 /* Adds an item; REASON as printf has it. */
 void ws_gc_item_add(struct ws_gc_run *run, const char *kind, const char *id,
 		    enum ws_gc_action action, uint64_t bytes, const char *reason, ...)

@@ -13,6 +13,7 @@
 #include "core/flatten.h"
 #include "core/gc_run.h"
 #include "core/sandbox.h"
+#include "core/setup.h"
 #include "core/shared.h"
 #include "core/snapshot.h"
 
@@ -95,9 +96,12 @@ static int bury(struct ws_gc_run *run, const struct ws_session *s, struct ws_err
 	if (!run->opts->dry_run && ws_session_bury(s, err) < 0)
 		return -1;
 	/* from here on it is gone; what is left of its files the next run finds */
-	for (size_t i = 0; i < s->nrepos; i++)
-		if (s->repos[i].snapshot && !run->opts->dry_run)
+	for (size_t i = 0; i < s->nrepos && !run->opts->dry_run; i++) {
+		if (s->repos[i].snapshot)
 			ws_snapshot_touch(run->root, s->repos[i].snapshot);
+		if (s->repos[i].setup)
+			ws_setup_touch(run->root, s->repos[i].setup);
+	}
 	bytes = remove_contents(run, s->dir, &other);
 	if (!run->opts->dry_run) {
 		ws_shared_discard(run->root, s, &other);

@@ -10,7 +10,7 @@
 #include "base/lock.h"
 #include "base/text.h"
 #include "base/tree.h"
-#include "core/gc_run.h"
+#include "core/gc_setups.h"
 #include "core/layer.h"
 #include "core/shared.h"
 #include "core/snapshot.h"
@@ -35,6 +35,7 @@ struct store {
 	struct manifest *v; /* oldest first */
 	size_t n;
 	struct ws_refs in_layers, in_pools; /* what manifests have */
+	struct ws_gc_setups setups;
 	bool unsure;
 };
 
@@ -46,6 +47,7 @@ static void store_release(struct store *st)
 	ws_strv_release(&st->layers);
 	ws_strv_release(&st->homes);
 	ws_strv_release(&st->pools);
+	ws_gc_setups_release(&st->setups);
 	ws_refs_release(&st->in_layers);
 	ws_refs_release(&st->in_pools);
 }
@@ -53,12 +55,6 @@ static void store_release(struct store *st)
 static uint64_t ns_of(struct timespec t)
 {
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* A change since this run began may be the sign of one who counts on it. */
-static bool is_older(const struct ws_gc_run *run, uint64_t ns)
-{
-	return ns < ns_of(run->began);
 }
 
 /* ---- mark ---- */
@@ -114,7 +110,7 @@ static int read_store(struct store *st, struct ws_err *err)
 		qsort(st->v, st->n, sizeof(*st->v), by_age);
 	ws_refs_settle(&st->in_layers);
 	ws_refs_settle(&st->in_pools);
-	return 0;
+	return ws_gc_setups_read(st->run, &st->setups, err);
 }
 
 /* ---- sweep ---- */
@@ -138,7 +134,7 @@ static bool is_unchanged(const struct store *st, const struct manifest *m)
 {
 	uint64_t now = ws_snapshot_last_use(st->run->root, &m->s);
 
-	return now == m->last && is_older(st->run, now);
+	return now == m->last && ws_gc_is_older(st->run, now);
 }
 
 /* With it go the layers that only it has. */
@@ -196,16 +192,25 @@ static bool is_short_of_space(const struct store *st)
 	       (double)left < st->run->spec.snapshots.min_free_gb * 1e9;
 }
 
-/* Never more than is needed, and never what a session has. */
+/*
+ * Never more than is needed, and never what a session has: snapshots and setups, in the
+ * order of their last use.
+ */
 static void make_room(struct store *st)
 {
 	for (size_t i = 0; i < st->n && is_short_of_space(st); i++) {
+		struct manifest *m = &st->v[i];
+
+		while (is_short_of_space(st) && ws_gc_setups_evict(&st->setups, m->last))
+			;
 		if (ws_gc_time_over(st->run))
 			return;
-		if (!st->v[i].gone && !st->v[i].s.building && !has_session(st, &st->v[i]))
-			remove_snapshot(st, &st->v[i],
-					"no session has it, and the disk is full");
+		if (!m->gone && !m->s.building && !has_session(st, m) &&
+		    is_short_of_space(st))
+			remove_snapshot(st, m, "no session has it, and the disk is full");
 	}
+	while (is_short_of_space(st) && ws_gc_setups_evict(&st->setups, UINT64_MAX))
+		;
 }
 
 /* Is there a session in the making, or one by now, that a private layer belongs to? */
@@ -255,6 +260,7 @@ static bool is_stray(const struct store *st, const char *layer)
 {
 	return !ws_refs_count(&st->run->layers, layer) &&
 	       !ws_refs_count(&st->in_layers, layer) &&
+	       !ws_refs_count(&st->setups.layers, layer) &&
 	       ws_layer_exists(st->run->root, layer);
 }
 
@@ -337,8 +343,9 @@ int ws_gc_store(struct ws_gc_run *run, struct ws_err *err)
 	if (read_store(&st, err) < 0)
 		return -1;
 	remove_old_snapshots(&st);
+	ws_gc_setups_clean(&st.setups);
 	make_room(&st);
-	if (st.unsure)
+	if (st.unsure || st.setups.unsure)
 		return 0;
 	remove_strays(&st);
 	remove_pools(&st);

@@ -67,7 +67,8 @@ void ws_host_source(const struct ws_root *root, const struct ws_session *s,
 		.home = shared ? ws_format("%s/%s", root->path, shared)
 			       : ws_format("%s/home", s->path),
 		.init = PKGLIBEXECDIR "/wsiso-init",
-		.stack = ws_session_is_run(s) ? NULL : &s->stack,
+		/* of runs only a setup has a workspace, and that over a base */
+		.stack = ws_session_is_run(s) && !s->stack.n ? NULL : &s->stack,
 		.launch_dir = s->launch_dir,
 	};
 	for (size_t i = 0; i < s->nrepos; i++) {

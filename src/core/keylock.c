@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/keylock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/lock.h"
 #include "base/mem.h"
 
@@ -50,6 +52,13 @@ void ws_keylock_touch(const struct ws_root *root, const struct ws_keylock *sort,
 	WS_AUTO_FREE char *lock = ws_format("%s/%s.lock", sort->folder, key);
 
 	utimensat(root->fd, lock, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+void ws_keylock_let_go(int *hold)
+{
+	if (*hold >= 0 && futimens(*hold, NULL) < 0)
+		errno = 0; /* where nothing can be written gc removes nothing */
+	ws_closep(hold);
 }
 
 uint64_t ws_keylock_last_use(const struct ws_root *root, const struct ws_keylock *sort,

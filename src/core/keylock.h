@@ -26,6 +26,11 @@ int ws_keylock_take(const struct ws_root *root, const struct ws_keylock *sort,
 /* Records use; ns since 1970 of the last one, 0: there is no such lock. */
 void ws_keylock_touch(const struct ws_root *root, const struct ws_keylock *sort,
 		      const char *key);
+/*
+ * Ends a shared hold, and records that it was one until now: a gc that read the sessions
+ * before what the hold was for was among them sees by this that somebody came.
+ */
+void ws_keylock_let_go(int *hold);
 uint64_t ws_keylock_last_use(const struct ws_root *root, const struct ws_keylock *sort,
 			     const char *key);
 

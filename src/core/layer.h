@@ -17,7 +17,7 @@
  */
 struct ws_layer_meta {
 	uint64_t version;
-	char *kind;   /* "base", "delta" or "git" */
+	char *kind;   /* "base", "delta", "git" or "setup" */
 	char *repo;   /* name below /workspace */
 	char *source; /* path of the host's repo */
 	char *revision;

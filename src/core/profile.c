@@ -48,7 +48,12 @@ static const struct ws_profile profiles[] = {
 	  .over = "{\"limits\": {\"timeout_s\": null}}",
 	  .serves = true,
 	  .toolchains = true },
-	{ .name = "setup", .help = "a project's setup script, run by wsiso itself" },
+	/* what it makes is kept for all: it must not hang on one caller's environment */
+	{ .name = WS_PROFILE_SETUP_NAME,
+	  .help = "a project's setup script, run by wsiso itself",
+	  .uses = WS_PROFILE_SETUP,
+	  .over = "{\"sandbox\": {\"env_mode\": \"minimal\"}, "
+		  "\"limits\": {\"timeout_s\": null}}" },
 };
 
 static const struct ws_profile *find(const char *name)
@@ -142,7 +147,7 @@ static int check_use(const struct ws_profile *row, enum ws_profile_use use,
 {
 	if (row->uses & use)
 		return 0;
-	if (!row->uses)
+	if (!(row->uses & BOTH))
 		return ws_fail(err, WS_USAGE, "profile '%s' is for %s", row->name,
 			       row->help);
 	ws_fail(err, WS_USAGE,

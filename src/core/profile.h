@@ -14,11 +14,13 @@
  * begin as `tool`. Pure.
  */
 enum ws_profile_use {
-	WS_PROFILE_EXEC = 1 << 0, /* a command of a session */
-	WS_PROFILE_RUN = 1 << 1,  /* a sandbox for one command */
+	WS_PROFILE_EXEC = 1 << 0,  /* a command of a session */
+	WS_PROFILE_RUN = 1 << 1,   /* a sandbox for one command */
+	WS_PROFILE_SETUP = 1 << 2, /* a setup script, which nobody can ask for by it */
 };
 
 #define WS_PROFILE_DEFAULT "tool"
+#define WS_PROFILE_SETUP_NAME "setup"
 
 struct ws_profile {
 	const char *name;

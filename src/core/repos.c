@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/log.h"
+#include "core/keylock.h"
 #include "core/live.h"
 #include "core/snapshot.h"
 
@@ -16,6 +17,9 @@ static void repo_release(struct ws_repo *r)
 	ws_snapshot_release(&r->snapshot);
 	ws_strv_release(&r->warnings);
 	ws_snapshot_let_go(&r->hold);
+	ws_keylock_let_go(&r->setup_hold);
+	ws_freep(&r->setup);
+	ws_freep(&r->setup_layer);
 	ws_freep(&r->path);
 	ws_freep(&r->revision);
 	ws_freep(&r->branch);
@@ -87,18 +91,6 @@ static int run_all(const struct job *shared, struct ws_repos *repos, struct ws_e
 
 /* ---- resolve ---- */
 
-static int check_setup(const struct ws_spec *spec, const struct ws_repo *r,
-		       struct ws_err *err)
-{
-	if (!spec->project_setup.enabled || !r->has_setup)
-		return 0;
-	ws_fail(err, WS_SETUP_FAILED,
-		"the revision has the setup script '%s', and running it is not built yet",
-		spec->project_setup.script);
-	return ws_hint(err,
-		       "set \"project_setup\": {\"enabled\": false} to work without it");
-}
-
 static int resolve(struct job *j)
 {
 	struct ws_repo *r = j->repo;
@@ -106,8 +98,7 @@ static int resolve(struct job *j)
 	r->kind = ws_vcs_of(r->spec);
 	r->live = !j->call.spec->snapshots.enabled;
 	if ((r->live ? ws_live_resolve(&j->call, r, &j->err)
-		     : r->kind->resolve(&j->call, r, &j->err)) < 0 ||
-	    check_setup(j->call.spec, r, &j->err) < 0)
+		     : r->kind->resolve(&j->call, r, &j->err)) < 0)
 		return ws_fail_within(&j->err, "repo '%s'", r->spec->name);
 	return 0;
 }
@@ -121,7 +112,9 @@ int ws_repos_resolve(const struct ws_root *root, const struct ws_spec *spec,
 	ret->v = ws_alloc((spec->nrepos + 1) * sizeof(*ret->v));
 	ret->n = spec->nrepos;
 	for (size_t i = 0; i < ret->n; i++)
-		ret->v[i] = (struct ws_repo){ .spec = &spec->repos[i], .hold = -1 };
+		ret->v[i] = (struct ws_repo){ .spec = &spec->repos[i],
+					      .hold = -1,
+					      .setup_hold = -1 };
 	if (run_all(&shared, ret, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ret->n; i++)

@@ -16,8 +16,7 @@ struct ws_repos {
 void ws_repos_release(struct ws_repos *repos);
 /*
  * What each of them is to be: repo-unusable with the reason, before anything is made.
- * Refuses a repo whose tree and the state folder overlap, or with a mount below it;
- * and, if project setup is on, one whose commit has the setup script (setup-failed).
+ * Refuses a repo whose tree and the state folder overlap, or with a mount below it.
  */
 int ws_repos_resolve(const struct ws_root *root, const struct ws_spec *spec,
 		     struct ws_repos *ret, struct ws_err *err);

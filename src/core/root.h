@@ -24,6 +24,7 @@
  *   layers/NAME/{meta.json,root/}   published layers, never changed again
  *   snapshots/KEY.json, KEY.lock    manifests
  *   pools/KEY.git               object stores
+ *   setups/KEY.json, KEY.lock, KEY.log   what setup scripts made, or why they failed
  *   tmp/                        what is being built; its builder holds a flock on it
  *   trash/                      what is being deleted
  *   live/ID                     marks of started sandboxes (idle.h)

@@ -208,17 +208,22 @@ static void reap_monitor(const struct ws_sandbox *sb)
 		waitpid(sb->monitor, NULL, WNOHANG);
 }
 
+void ws_run_stop(const struct ws_sandbox *sb)
+{
+	if (sb->owner < 0)
+		return; /* it is another's of that name */
+	ws_sandbox_kill(sb);
+	reap_monitor(sb);
+	ws_cgroup_remove(sb->cgroup);
+}
+
 void ws_run_end(const struct ws_root *root, const struct ws_session *s,
 		const struct ws_sandbox *sb)
 {
 	struct ws_err err = WS_ERR_INIT;
 	WS_AUTO_CLOSE int tmp = -1;
 
-	if (sb->owner >= 0) { /* else it is another's of that name */
-		ws_sandbox_kill(sb);
-		reap_monitor(sb);
-		ws_cgroup_remove(sb->cgroup);
-	}
+	ws_run_stop(sb);
 	if (!s->below || s->dir < 0)
 		return;
 	tmp = ws_root_dir(root, "tmp", &err);

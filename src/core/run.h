@@ -36,7 +36,9 @@ void ws_run_opts_release(struct ws_run_opts *o);
 int ws_run_open(const struct ws_root *root, const struct ws_run_opts *opts,
 		const char *profile, bool dry, struct ws_session *ret,
 		struct ws_err *err);
-/* Ends the sandbox, if there is one of ours, and removes what is not kept. */
+/* Ends the sandbox, if it is ours: nothing of its processes is left. */
+void ws_run_stop(const struct ws_sandbox *sb);
+/* The same, and removes what is not kept. */
 void ws_run_end(const struct ws_root *root, const struct ws_session *s,
 		const struct ws_sandbox *sb);
 

@@ -58,6 +58,7 @@ static const struct ws_json_field repo_fields[] = {
 	WS_FIELD(ws_session_repo, branch, STRING, false),
 	WS_FIELD(ws_session_repo, snapshot, STRING, false),
 	WS_FIELD(ws_session_repo, pool, STRING, false),
+	WS_FIELD(ws_session_repo, setup, STRING, false),
 	WS_FIELD(ws_session_repo, live, BOOL, false),
 	{ 0 },
 };
@@ -87,6 +88,7 @@ static void repo_release(struct ws_session_repo *r)
 	ws_freep(&r->branch);
 	ws_freep(&r->snapshot);
 	ws_freep(&r->pool);
+	ws_freep(&r->setup);
 }
 
 void ws_session_release(struct ws_session *s)
@@ -462,6 +464,7 @@ uint64_t ws_session_last_use(const struct ws_session *s)
 static bool may_say(const char *text)
 {
 	static const char *const keys[] = { "_ttl", "cleanup_interval", "min_free_gb",
+					    "cache_budget_bytes",
 					    "\\" /* any name may be escaped */ };
 
 	for (size_t i = 0; i < WS_ARRAY_SIZE(keys); i++)

@@ -21,6 +21,7 @@ struct ws_session_repo {
 	char *branch;	/* or NULL: detached */
 	char *snapshot; /* key of its manifest; NULL: layers of its own, or live */
 	char *pool;	/* "KEY.git" below pools/, whose objects appear inside; or NULL */
+	char *setup;	/* key of what its setup script made (setup.h); or NULL */
 	bool live;	/* path itself is the lower of an overlay at /workspace/NAME */
 };
 

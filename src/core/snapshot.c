@@ -192,9 +192,7 @@ void ws_snapshot_touch(const struct ws_root *root, const char *key)
 
 void ws_snapshot_let_go(int *hold)
 {
-	if (*hold >= 0 && futimens(*hold, NULL) < 0)
-		errno = 0; /* gc has a lock, too, where it can remove anything */
-	ws_closep(hold);
+	ws_keylock_let_go(hold);
 }
 
 uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s)

@@ -62,10 +62,7 @@ int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err
 int ws_snapshot_forget(const struct ws_root *root, const char *key, struct ws_err *err);
 /* Records use; ns since 1970 of the last one. */
 void ws_snapshot_touch(const struct ws_root *root, const char *key);
-/*
- * Ends a shared hold, and records that it was one until now: a gc that read the sessions
- * before what the hold was for was among them sees by this that somebody came.
- */
+/* See ws_keylock_let_go. */
 void ws_snapshot_let_go(int *hold);
 uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s);
 /* Keys of all that have a manifest, sorted. */

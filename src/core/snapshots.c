@@ -13,16 +13,18 @@
 #include "core/layer.h"
 #include "core/repos.h"
 #include "core/session.h"
+#include "core/setup_make.h"
 #include "core/spec_file.h"
+#include "core/users.h"
 
 #define KEY_LEN 32
-#define USERS_SHOWN 5
 #define USAGE_FILE "usage"
 #define USAGE_MAX 128
 
 static void info_release(struct ws_snapshot_info *i)
 {
 	ws_snapshot_release(&i->snapshot);
+	ws_freep(&i->setup);
 	ws_strv_release(&i->users);
 	ws_drift_release(&i->drift);
 }
@@ -55,33 +57,13 @@ static bool stands_on(const struct ws_session *s, const struct ws_snapshot *snap
 	return false;
 }
 
-/*
- * Adds each session to the users of what it stands on. A record that cannot be read may
- * stand on anything: who wants to be SURE gets the error.
- */
-static int find_users(const struct ws_root *root, struct ws_snapshots *all, bool sure,
-		      struct ws_err *err)
+static void note_user(void *arg, const struct ws_session *s)
 {
-	WS_AUTO(ws_strv) struct ws_strv ids = WS_STRV_INIT;
+	struct ws_snapshots *all = arg;
 
-	if (ws_session_list(root, false, &ids, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ids.n; i++) {
-		WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
-
-		if (ws_session_open_record(root, ids.v[i], &s, err) < 0) {
-			if (err->kind == WS_SESSION_MISSING)
-				continue; /* deleted meanwhile */
-			if (sure)
-				return ws_fail_within(err, "who uses the snapshot");
-			ws_warn("%s", err->msg);
-			continue;
-		}
-		for (size_t k = 0; k < all->n; k++)
-			if (stands_on(&s, &all->v[k].snapshot))
-				ws_strv_push(&all->v[k].users, ids.v[i]);
-	}
-	return 0;
+	for (size_t i = 0; i < all->n; i++)
+		if (stands_on(s, &all->v[i].snapshot))
+			ws_strv_push(&all->v[i].users, s->id);
 }
 
 static int load_all(const struct ws_root *root, struct ws_snapshots *ret,
@@ -168,7 +150,8 @@ static int look_at(const struct ws_root *root, const struct ws_snapshots *all,
 int ws_snapshots_list(const struct ws_root *root, struct ws_snapshots *ret,
 		      struct ws_err *err)
 {
-	if (load_all(root, ret, err) < 0 || find_users(root, ret, false, err) < 0)
+	if (load_all(root, ret, err) < 0 ||
+	    ws_users_visit(root, false, note_user, ret, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ret->n; i++)
 		if (look_at(root, ret, &ret->v[i], err) < 0)
@@ -208,54 +191,62 @@ static int pick(struct ws_spec *spec, const char *name, struct ws_err *err)
 	return name ? ws_fail(err, WS_USAGE, "the spec has no repo '%s'", name) : 0;
 }
 
-static int make(const struct ws_root *root, struct ws_spec *spec, size_t n,
-		struct ws_snapshots *ret, struct ws_err *err)
+/* A caller that always asks for it is told where the spec says no. */
+static int set_up(const struct ws_root *root, const struct ws_spec *spec,
+		  const struct ws_snapshots_opts *opts, struct ws_repos *repos,
+		  struct ws_err *err)
+{
+	const struct ws_setup_opts setup = { .progress = opts->progress };
+
+	if (spec->project_setup.enabled && spec->project_setup.auto_build)
+		return ws_setup_make(root, spec, &setup, repos, err);
+	ws_warn("no setup script is run: 'project_setup.%s' is false",
+		spec->project_setup.enabled ? "auto_build" : "enabled");
+	return 0;
+}
+
+static int make(const struct ws_root *root, struct ws_spec *spec,
+		const struct ws_snapshots_opts *opts, struct ws_snapshots *ret,
+		struct ws_err *err)
 {
 	WS_AUTO(ws_repos) struct ws_repos repos = { 0 };
 	size_t all = spec->nrepos;
 	int rc;
 
-	spec->nrepos = n;
+	if (opts->repo)
+		spec->nrepos = 1; /* the one that was picked */
 	ws_root_sweep(root, NULL);
 	rc = ws_repos_resolve(root, spec, &repos, err);
+	if (rc == 0 && opts->setup)
+		rc = ws_setup_check(root, spec, &repos, err);
 	if (rc == 0)
 		rc = ws_repos_build(root, spec, NULL, &repos, err);
+	if (rc == 0 && opts->setup)
+		rc = set_up(root, spec, opts, &repos, err);
 	spec->nrepos = all;
 	for (size_t i = 0; rc == 0 && i < repos.n; i++) {
 		struct ws_snapshot_info *info = add(ret);
 
 		info->snapshot = repos.v[i].snapshot;
 		repos.v[i].snapshot = WS_SNAPSHOT_INIT;
+		info->setup = ws_steal_ptr(&repos.v[i].setup);
 	}
 	return rc;
 }
 
-int ws_snapshots_create(const struct ws_root *root, const char *file, const char *repo,
+int ws_snapshots_create(const struct ws_root *root, const struct ws_snapshots_opts *opts,
 			struct ws_snapshots *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_spec) struct ws_spec spec;
 
 	ws_spec_init(&spec);
-	if (read_spec(root, file, &spec, err) < 0 || pick(&spec, repo, err) < 0)
+	if (read_spec(root, opts->spec, &spec, err) < 0 ||
+	    pick(&spec, opts->repo, err) < 0)
 		return -1;
-	return make(root, &spec, repo ? 1 : spec.nrepos, ret, err);
+	return make(root, &spec, opts, ret, err);
 }
 
 /* ---- remove ---- */
-
-static int fail_used(const struct ws_snapshot_info *info, struct ws_err *err)
-{
-	WS_AUTO(ws_buf) struct ws_buf names = WS_BUF_INIT;
-	const struct ws_strv *users = &info->users;
-
-	for (size_t i = 0; i < users->n && i < USERS_SHOWN; i++)
-		ws_buf_addf(&names, "%s%s", i ? ", " : "", users->v[i]);
-	if (users->n > USERS_SHOWN)
-		ws_buf_addf(&names, " and %zu more", users->n - USERS_SHOWN);
-	ws_fail(err, WS_SESSION_BUSY, "snapshot '%s' is used by %s", info->snapshot.key,
-		ws_buf_str(&names));
-	return ws_hint(err, "wsiso delete ID removes a session");
-}
 
 static struct ws_snapshot_info *find(struct ws_snapshots *all, const char *key)
 {
@@ -304,10 +295,12 @@ int ws_snapshots_remove(const struct ws_root *root, const char *key, struct ws_e
 		return ws_fail_within(err, "snapshot '%s'", key);
 	/* only now nobody is on his way to use it */
 	ws_snapshots_release(&all);
-	if (load_all(root, &all, err) < 0 || find_users(root, &all, true, err) < 0)
+	if (load_all(root, &all, err) < 0 ||
+	    ws_users_visit(root, true, note_user, &all, err) < 0)
 		return -1;
 	info = find(&all, key);
 	if (!info)
 		return ws_fail(err, WS_BASE_MISSING, "there is no snapshot '%s'", key);
-	return info->users.n ? fail_used(info, err) : remove_it(root, &all, info, err);
+	return info->users.n ? ws_users_refuse("snapshot", key, &info->users, err)
+			     : remove_it(root, &all, info, err);
 }

@@ -2,10 +2,12 @@
 #ifndef WS_CORE_SNAPSHOTS_H
 #define WS_CORE_SNAPSHOTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "core/drift.h"
+#include "core/progress.h"
 #include "core/root.h"
 #include "core/snapshot.h"
 
@@ -13,6 +15,7 @@
 struct ws_snapshot_info {
 	struct ws_snapshot snapshot;
 	uint64_t own, shared;  /* bytes on disk: what its removal frees, and the rest */
+	char *setup;	       /* of a new one: key of its setup, or NULL */
 	struct ws_strv users;  /* ids of sessions */
 	uint64_t last_use;     /* ns since 1970 */
 	struct ws_drift drift; /* of the files that are linked with the host's */
@@ -24,11 +27,18 @@ struct ws_snapshots {
 };
 
 void ws_snapshots_release(struct ws_snapshots *s);
+struct ws_snapshots_opts {
+	const char *spec; /* a file; "-": stdin */
+	const char *repo; /* only that of this one; NULL: all */
+	bool setup;	  /* run the setup scripts, too, as far as the spec lets it */
+	const struct ws_progress *progress; /* or NULL */
+};
+
 /*
- * Makes those that a session of the spec in FILE ("-": stdin) would look up, or only that
- * of REPO (NULL: of all). Refuses a spec whose sessions share none.
+ * Makes those that a session of the spec would look up. Refuses a spec whose sessions
+ * share none.
  */
-int ws_snapshots_create(const struct ws_root *root, const char *file, const char *repo,
+int ws_snapshots_create(const struct ws_root *root, const struct ws_snapshots_opts *opts,
 			struct ws_snapshots *ret, struct ws_err *err);
 /* All there are; a damaged one is a warning. */
 int ws_snapshots_list(const struct ws_root *root, struct ws_snapshots *ret,

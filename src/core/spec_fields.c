@@ -170,9 +170,10 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	  AT(project_setup.inputs), RANGE(0, 1024), .rule = &WS_RULE_INSIDE, .def = "[]",
 	  .help = "Files of the repo whose contents decide whether an earlier result is good; "
 		  "none: the whole snapshot" },
-	{ "project_setup.network", WS_KEY_ENUM, .when = WS_WHEN_CREATE,
+	{ "project_setup.network", WS_KEY_ENUM, SECURITY, .when = WS_WHEN_CREATE,
 	  AT(project_setup.network), .words = { "share", "isolate" },
-	  .def = "\"isolate\"", .help = "Whether the script has the host's network" },
+	  .def = "\"isolate\"", .tighter = WS_TIGHTER_RANK, .rank = { 0, 1 },
+	  .help = "Whether the script has the host's network" },
 	{ "project_setup.timeout_s", WS_KEY_U64, .when = WS_WHEN_CREATE,
 	  AT(project_setup.timeout_s), RANGE(1, LONGEST), .def = "600",
 	  .help = "Seconds that the script of one repo may take" },

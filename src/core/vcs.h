@@ -30,8 +30,11 @@ struct ws_repo {
 	void *source;	/* what the kind found out: its own */
 	struct ws_strv warnings;
 	struct ws_snapshot snapshot;
-	int hold;    /* the snapshot's lock, shared, or -1 */
-	char *layer; /* the session's own on top, or NULL */
+	int hold;	   /* the snapshot's lock, shared, or -1 */
+	char *setup;	   /* key of what its setup script made (setup.h), or NULL ... */
+	char *setup_layer; /* ... and the layer of that, over the snapshot's ... */
+	int setup_hold;	   /* ... and its lock, shared, or -1 */
+	char *layer;	   /* the session's own on top, or NULL */
 };
 
 /* What all repos of one call have in common. */

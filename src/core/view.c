@@ -53,6 +53,7 @@ static void print_repos(const struct ws_session *s, struct ws_jsonw *w)
 		ws_jsonw_str(w, "revision", r->revision);
 		ws_jsonw_str(w, "branch", r->branch);
 		ws_jsonw_str(w, "snapshot", r->snapshot);
+		ws_jsonw_str(w, "setup", r->setup);
 		ws_jsonw_end(w, '}');
 	}
 	ws_jsonw_end(w, ']');

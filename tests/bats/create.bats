@@ -132,19 +132,6 @@ load create_helpers
 	nothing_made
 }
 
-@test "a setup script in the revision is refused unless setup is off" {
-	new_repo "$T/app"
-	mkdir "$T/app/.codumentor"
-	echo true >"$T/app/.codumentor/setup.sh"
-	make_session before
-	hgit -C "$T/app" add -A
-	hgit -C "$T/app" commit -q -m setup
-	[ "$(kind_of_make '{}')" = setup-failed ]
-	[ ! -e "$ROOT/sessions/$ID" ]
-	make_session "$ID" '{"project_setup": {"enabled": false}}'
-	make_session old "$(one_repo '{"revision": "HEAD~1"}')"
-}
-
 # ---- places ----
 
 @test "F012: a state folder inside the repository is refused, and so is a repository inside the state folder" {

@@ -287,16 +287,6 @@ os.setxattr(sys.argv[1], "system.posix_acl_access", acl)' "$T/p/a"
 	done
 }
 
-@test "a setup script in the folder is refused while it cannot be run" {
-	new_folder "$T/p"
-	mkdir "$T/p/.codumentor"
-	echo true >"$T/p/.codumentor/setup.sh"
-	spec "$T/spec.json" "$SPEC_OPEN" "$(repo_spec "$T/p" p)"
-	[ "$(kind_of create "$ID" --spec "$T/spec.json")" = setup-failed ]
-	nothing_made
-	make_plain '{"project_setup": {"enabled": false}}'
-}
-
 @test "F012: state folder, mounts and the folder must not lie in each other" {
 	new_folder "$T/p"
 	spec "$T/spec.json" "$SPEC_OPEN" "$(repo_spec "$T/p" p)"

@@ -264,23 +264,6 @@ s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True
 	nothing_made
 }
 
-@test "a setup script of the revision is refused while it cannot be run" {
-	make_svn
-	mkdir "$T/wc/.codumentor"
-	echo true >"$T/wc/.codumentor/setup.sh"
-	hsvn add -q "$T/wc/.codumentor"
-	make_from "$T/wc"
-	ws delete "$ID"
-	hsvn ci -q -m setup "$T/wc"
-	hsvn up -q "$T/wc"
-	for more in '{}' '{"revision": "HEAD"}'; do
-		spec "$T/spec.json" "$SPEC_OPEN" "$(svn_spec "$T/wc" "$more")"
-		[ "$(kind_of create "$ID" --spec "$T/spec.json")" = setup-failed ]
-	done
-	[ ! -e "$ROOT/sessions/$ID" ]
-	make_from "$T/wc" '{"revision": "4"}'
-}
-
 @test "a session mixes git, svn and plain folders, and keeps each apart" {
 	need_userns
 	make_svn

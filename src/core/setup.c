@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/setup.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/jsonw.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "core/keylock.h"
+#include "core/layer.h"
+
+#define FOLDER "setups"
+#define RECORD_MAX (1u << 16)
+#define LOG_LOCK_TIMEOUT_MS 2000
+
+static const struct ws_keylock locks = { .folder = FOLDER, .what = "the setup" };
+
+static const struct ws_json_field fields[] = {
+	WS_FIELD(ws_setup, version, U64, true),
+	WS_FIELD(ws_setup, key, STRING, true),
+	WS_FIELD(ws_setup, state, STRING, true),
+	WS_FIELD(ws_setup, attempt, STRING, true),
+	WS_FIELD(ws_setup, repo, STRING, true),
+	WS_FIELD(ws_setup, name, STRING, true),
+	WS_FIELD(ws_setup, revision, STRING, false),
+	WS_FIELD(ws_setup, script, STRING, true),
+	WS_FIELD(ws_setup, layer, STRING, false),
+	WS_FIELD(ws_setup, cause, STRING, false),
+	WS_FIELD(ws_setup, bytes, U64, false),
+	WS_FIELD(ws_setup, created, U64, true),
+	WS_FIELD(ws_setup, finished, U64, false),
+	{ 0 },
+};
+
+void ws_setup_release(struct ws_setup *s)
+{
+	for (const struct ws_json_field *f = fields; f->key; f++)
+		if (f->kind == WS_FIELD_STRING)
+			ws_freep((char *)s + f->offset);
+}
+
+int ws_setup_check_key(const char *key, struct ws_err *err)
+{
+	if (strlen(key) == WS_SETUP_KEY_LEN &&
+	    strspn(key, "0123456789abcdef") == WS_SETUP_KEY_LEN)
+		return 0;
+	ws_fail(err, WS_USAGE, "'%.80s' is no key of a setup", key);
+	return ws_hint(err, "wsiso setup list shows the keys");
+}
+
+/* ---- the record ---- */
+
+/* It can be made again, so one that is damaged is as good as none. */
+static int damaged(const char *path, const char *why)
+{
+	ws_warn("'%s' is damaged (%s): that setup will be made anew", path, why);
+	return 0;
+}
+
+static bool is_sane(const struct ws_setup *s)
+{
+	return !s->layer || (*s->layer && *s->layer != '.' && !strchr(s->layer, '/'));
+}
+
+int ws_setup_load(const struct ws_root *root, const char *key, struct ws_setup *ret,
+		  struct ws_err *err)
+{
+	WS_AUTO_FREE char *path = ws_format(FOLDER "/%s.json", key);
+	WS_AUTO(ws_setup) struct ws_setup s = WS_SETUP_INIT;
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	WS_AUTO_JSON struct ws_json *doc = NULL;
+
+	if (ws_read_file(root->fd, path, RECORD_MAX, &text) < 0)
+		return errno == ENOENT
+			       ? 0
+			       : ws_fail_errno(err, "read '%s/%s'", root->path, path);
+	if (ws_json_parse(path, ws_buf_str(&text), text.len, &doc, err) < 0)
+		return damaged(path, err->msg);
+	if (ws_json_int(doc, "version", 0) > WS_SETUP_VERSION)
+		return ws_fail(err, WS_STATE_VERSION,
+			       "setup '%s' was made by a newer wsiso", key);
+	if (ws_json_decode(doc, fields, &s, err) < 0)
+		return damaged(path, err->msg);
+	if (!is_sane(&s) || strcmp(s.key, key) != 0)
+		return damaged(path, "a bad name in it");
+	*ret = s;
+	s = WS_SETUP_INIT;
+	return 1;
+}
+
+int ws_setup_save(const struct ws_root *root, const struct ws_setup *s,
+		  struct ws_err *err)
+{
+	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
+	WS_AUTO_FREE char *name = ws_format("%s.json", s->key);
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	struct ws_jsonw w;
+
+	if (dir < 0)
+		return -1;
+	ws_jsonw_init(&w, &text, true);
+	ws_jsonw_object(&w, NULL);
+	ws_jsonw_fields(&w, fields, s);
+	ws_jsonw_end(&w, '}');
+	ws_jsonw_done(&w);
+	return ws_write_atomic(dir, name, &text, true, err);
+}
+
+bool ws_setup_is_done(const struct ws_root *root, const struct ws_setup *s)
+{
+	return !strcmp(s->state, "done") && s->layer && ws_layer_exists(root, s->layer);
+}
+
+bool ws_setup_has_failed(const struct ws_setup *s)
+{
+	return !strcmp(s->state, "failed");
+}
+
+/* ---- lock and use ---- */
+
+int ws_setup_lock(const struct ws_root *root, const char *key, bool exclusive,
+		  uint64_t timeout_ms, struct ws_err *err)
+{
+	return ws_keylock_take(root, &locks, key, exclusive, timeout_ms, err);
+}
+
+void ws_setup_touch(const struct ws_root *root, const char *key)
+{
+	ws_keylock_touch(root, &locks, key);
+}
+
+uint64_t ws_setup_last_use(const struct ws_root *root, const struct ws_setup *s)
+{
+	uint64_t used = ws_keylock_last_use(root, &locks, s->key);
+
+	return used ? used : s->created;
+}
+
+/*
+ * The record goes before the layer: who looks for the setup from now on makes it anew. A
+ * log without a record is nobody's.
+ */
+int ws_setup_remove(const struct ws_root *root, const struct ws_setup *s,
+		    struct ws_err *err)
+{
+	static const char *const endings[] = { "json", "log", "lock" };
+	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
+
+	if (dir < 0)
+		return -1;
+	for (size_t i = 0; i < WS_ARRAY_SIZE(endings); i++) {
+		WS_AUTO_FREE char *name = ws_format("%s.%s", s->key, endings[i]);
+
+		if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+			return ws_fail_errno(err, "remove '" FOLDER "/%s'", name);
+	}
+	return s->layer ? ws_layer_discard(root, s->layer, err) : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int ws_setup_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
+{
+	WS_AUTO(ws_strv) struct ws_strv files = WS_STRV_INIT;
+
+	if (ws_dir_list(root->fd, FOLDER, &files, err) < 0)
+		return -1;
+	for (size_t i = 0; i < files.n; i++)
+		if (files.v[i][0] != '.' && ws_text_ends(files.v[i], ".json"))
+			ws_strv_take(ret, ws_strndup(files.v[i], strlen(files.v[i]) - 5));
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+	return 0;
+}
+
+/* ---- the log ---- */
+
+/* Not the old one made empty: whoever follows that may come to its end. */
+int ws_setup_log_make(const struct ws_root *root, const char *key, int *ret_fd,
+		      struct ws_err *err)
+{
+	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
+	WS_AUTO_FREE char *name = ws_format("%s.log", key);
+	WS_AUTO_CLOSE int fd = -1;
+
+	if (dir < 0)
+		return -1;
+	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+		return ws_fail_errno(err, "remove '" FOLDER "/%s'", name);
+	fd = openat(dir, name,
+		    O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return ws_fail_errno(err, "make '" FOLDER "/%s'", name);
+	/* a reader who asks whether it is live has it for a moment */
+	if (ws_lock_wait(fd, true, LOG_LOCK_TIMEOUT_MS, name, err) < 0)
+		return -1;
+	*ret_fd = ws_steal_fd(&fd);
+	return 0;
+}
+
+int ws_setup_log_open(const struct ws_root *root, const char *key)
+{
+	WS_AUTO_FREE char *path = ws_format(FOLDER "/%s.log", key);
+
+	return ws_open_beneath(root->fd, path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
+}
+
+/* The script may have ended in the middle of a line. */
+static bool ends_a_line(int log)
+{
+	off_t len = lseek(log, 0, SEEK_END);
+	char last = '\n';
+
+	return len <= 0 || pread(log, &last, 1, len - 1) != 1 || last == '\n';
+}
+
+void ws_setup_log_say(int log, const char *fmt, ...)
+{
+	WS_AUTO_FREE char *text = NULL;
+	WS_AUTO_FREE char *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = ws_vformat(fmt, ap);
+	va_end(ap);
+	line = ws_format("%swsiso: %s\n", ends_a_line(log) ? "" : "\n", text);
+	if (ws_write_all(log, line, strlen(line)) < 0)
+		return; /* a full disk: it is the script's end that counts */
+}
