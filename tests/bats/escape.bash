@@ -88,7 +88,7 @@ weak() {
 	[ "$1" != root ] || own=true
 	[ "$1" != host ] || scratch=/tmp
 	# shellcheck disable=SC2086 # words
-	as_caller timeout 60 "$(real_bwrap)" ${WEAK[$1]} -- "$PYTHON" -c "$PAYLOAD" \
+	as_caller timeout $((60 * SLOW)) "$(real_bwrap)" ${WEAK[$1]} -- "$PYTHON" -c "$PAYLOAD" \
 		"$(facts "$(jq -n --arg t "$T" --arg s $scratch --argjson own $own '{weak: true,
 			own_mounts: $own, drop: ($t + "/drop"), hidden: "/mnt", scratch: "/mnt"}')")" "$1"
 }
@@ -103,7 +103,7 @@ inside() {
 		shift
 	done
 	shift
-	as_caller timeout 60 "$WSISO" --root "$ROOT" "${args[@]}" -- \
+	as_caller timeout $((60 * SLOW)) "$WSISO" --root "$ROOT" "${args[@]}" -- \
 		"$PYTHON" -c "$PAYLOAD" "$(facts "$ALLOWED")" "$@"
 }
 

@@ -43,6 +43,7 @@ is_silent() {
 }
 
 @test "F045: an agent under log has a working combination" {
+	may_nest || cannot_run "AppArmor lets nothing that bwrap starts make namespaces"
 	ws create "$ID" --spec "$T/log.json"
 	ws exec --profile agent "$ID" -- "${NESTED[@]}"
 	ws run --profile agent --spec "$T/log.json" -- "${NESTED[@]}"

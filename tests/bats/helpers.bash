@@ -195,6 +195,10 @@ need_userns() {
 	cannot_run "no bwrap here can make a user namespace"
 }
 
+# may_nest: may what bwrap starts make a user namespace and have its capabilities? Not under
+# the profile that AppArmor has for it.
+may_nest() { "$(real_bwrap)" --unshare-user --bind / / -- unshare -Ur true 2>/dev/null; }
+
 need_program() {
 	local name
 	for name; do
