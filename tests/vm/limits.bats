@@ -231,8 +231,8 @@ limits_in() { jq -c 'select(.type == "started").limits' "$1"; }
 }
 
 @test "where nothing is delegated a worker runs by its rlimits and says so, and what a spec asks for is refused" {
-	elsewhere "$OUTSIDE" "$WSISO" --root "$ROOT" run --profile worker --status-file "$T/status" -- true
-	[ "$(limits_in "$T/status")" = null ]
+	elsewhere "$OUTSIDE" "$WSISO" --root "$ROOT" run --profile worker --status-file "$T/lines" -- true
+	[ "$(limits_in "$T/lines")" = null ]
 	spec "$T/tight.json" '{"limits": {"pids_max": 20}}'
 	expect_status 125 elsewhere "$OUTSIDE" "$WSISO" --log-format json --root "$ROOT" run \
 		--profile worker --spec "$T/tight.json" -- true
