@@ -72,12 +72,12 @@ in_background() {
 @test "run, plain, as a worker and as an MCP server: none succeeds" {
 	refused 60 run -i -- "${MOST[@]}"
 	refused 75 run -i --profile worker --rw "$T/out:/out" -- "${ALL[@]}"
-	# the network is shared with an MCP server unless told otherwise
+	# an MCP server has a network unless told otherwise, and ends some time after its stdin
 	ALLOWED='{"allowed": ["connect_to_the_hosts_loopback", "be_in_the_hosts_network"]}'
-	refused 55 run -i --profile mcp -- "${MOST[@]}"
+	refused 55 run -i --profile mcp --kill-after $((5 * SLOW)) -- "${MOST[@]}"
 	ALLOWED='{}'
 	spec "$T/enforce.json" '{"sandbox": {"seccomp": "enforce"}}'
-	refused 75 run -i --profile mcp --network isolate --spec "$T/enforce.json" -- "${ALL[@]}"
+	refused 75 run -i --profile mcp --kill-after $((5 * SLOW)) --network isolate --spec "$T/enforce.json" -- "${ALL[@]}"
 	[ -z "$(ls -A "$T/out")" ]
 }
 
