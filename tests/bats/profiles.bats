@@ -72,8 +72,8 @@ profiles() { jq -n --argjson p "$1" '{profiles: $p}'; }
 	[ "$status" -eq 125 ]
 	[[ "$stderr" == *"profile 'open' changes 'sandbox.seccomp'"* ]]
 	refute_in_session "$ID" /tmp/ran
-	in_session unshare -Ur true
-	refute ws exec --profile strict "$ID" -- unshare -Ur true 2>/dev/null
+	in_session unshare -U true
+	refute ws exec --profile strict "$ID" -- unshare -U true 2>/dev/null
 	ws exec --profile strict --status-file "$T/status" "$ID" -- true
 	[ "$(jq -r 'select(.type == "started").seccomp.setting' "$T/status")" = enforce ]
 }
@@ -163,8 +163,8 @@ make_documents() {
 	[ "$(jq -r 'select(.type == "started").profile' "$T/status")" = worker ]
 	[ "$(jq -r 'select(.type == "started").seccomp.setting' "$T/status")" = enforce ]
 	[ "$(jq -r 'select(.type == "started").network' "$T/status")" = isolate ]
-	refute worker -- unshare -Ur true 2>/dev/null
-	ws run -- unshare -Ur true
+	refute worker -- unshare -U true 2>/dev/null
+	ws run -- unshare -U true
 }
 
 @test "a worker turns a real document into a result" {
