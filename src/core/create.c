@@ -274,9 +274,9 @@ static int take_folder(struct making *m, struct ws_err *err)
 }
 
 /*
- * What a create that was killed, or a blocked one, left. A folder with files in it in
- * which a sandbox was ever started is no such: somebody's edits, whose record is lost,
- * are not for us to remove.
+ * What a create that was killed, or a blocked one, left. A folder with files in it was
+ * no such, but for a child's: somebody's edits, whose record is lost, are not for us to
+ * remove.
  */
 static int clear_leftovers(struct making *m, struct ws_err *err)
 {
@@ -287,7 +287,7 @@ static int clear_leftovers(struct making *m, struct ws_err *err)
 	if (m->fresh)
 		return 0;
 	for (size_t i = 0; i < WS_ARRAY_SIZE(kept); i++) {
-		if (!ws_session_was_used(m->s.dir) ||
+		if (ws_session_is_half_made(m->s.dir) ||
 		    ws_dir_is_empty(m->s.dir, kept[i], !strcmp(kept[i], "upper")))
 			continue;
 		ws_fail(err, WS_STATE_CORRUPT,
@@ -410,7 +410,9 @@ static int keep_spec(const struct making *m, struct ws_err *err)
 		ws_jsonw_init(&w, &text, true);
 		ws_jsonw_value(&w, NULL, m->doc);
 		ws_jsonw_done(&w);
-		return ws_write_atomic(m->s.dir, SPEC_FILE, &text, true, err);
+		/* its name is on the disk with the record's, which comes next */
+		if (ws_write_atomic(m->s.dir, SPEC_FILE, &text, false, err) < 0)
+			return -1;
 	}
 	fd = ws_open_beneath(m->s.dir, SPEC_FILE, O_RDONLY, 0);
 	if (fd < 0 || fsync(fd) < 0)
@@ -431,10 +433,13 @@ static int commit(struct making *m, const char *status, struct ws_err *err)
 
 static int make_child(struct making *m, struct ws_err *err)
 {
+	if (ws_session_mark(m->s.dir, true) < 0)
+		return ws_fail_errno(err, "mark '%s'", m->s.path);
 	if (ws_fork_take(&m->fork, &m->s, err) < 0 || make_folders(m, err) < 0 ||
-	    ws_fork_branches(m->root, &m->s, err) < 0)
+	    ws_fork_branches(m->root, &m->s, err) < 0 || commit(m, "created", err) < 0)
 		return -1;
-	return commit(m, "created", err);
+	ws_session_mark(m->s.dir, false);
+	return 0;
 }
 
 static int make(struct making *m, struct ws_err *err)

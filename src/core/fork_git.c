@@ -49,6 +49,8 @@ static int add_folder(const struct ws_stack *st, const char *path)
 	mode_t mode = 0755;
 	struct stat info;
 
+	if (faccessat(st->roots[0], path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
 	if (ws_stack_walk(st, 0, (unsigned)st->n, path, &dir) == 0 &&
 	    fstat(dir.v[0].fd, &info) == 0) {
 		mode = dir.v[0].mended ? dir.v[0].mode : info.st_mode & 07777;
@@ -56,10 +58,9 @@ static int add_folder(const struct ws_stack *st, const char *path)
 	} else if (errno != ENOENT) {
 		return -1;
 	}
-	if (mkdirat(st->roots[0], path, 0700) < 0)
-		return errno == EEXIST ? 0 : -1;
 	/* of a group of its own it could not be copied up */
-	if (fchownat(st->roots[0], path, (uid_t)-1, getegid(), AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (mkdirat(st->roots[0], path, 0700) < 0 ||
+	    fchownat(st->roots[0], path, (uid_t)-1, getegid(), AT_SYMLINK_NOFOLLOW) < 0 ||
 	    fchmodat(st->roots[0], path, mode | 0700, 0) < 0)
 		return -1;
 	return utimensat(st->roots[0], path, times, AT_SYMLINK_NOFOLLOW);

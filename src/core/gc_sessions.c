@@ -238,7 +238,7 @@ static void end_half_made(struct ws_gc_run *run, int sessions, const char *id)
 	    faccessat(dir, "state.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return;
 	for (size_t i = 0; i < EDITS; i++) {
-		if (!ws_session_was_used(dir) || !strcmp(contents[i], "work") ||
+		if (ws_session_is_half_made(dir) || !strcmp(contents[i], "work") ||
 		    ws_dir_is_empty(dir, contents[i], !strcmp(contents[i], "upper")))
 			continue;
 		ws_gc_item_add(

@@ -22,6 +22,7 @@
 #define LOCK_FILE "lock"
 #define USED_FILE "used"
 #define SEEN_FILE "seen"
+#define MARK_FILE "making"
 #define STATE_MAX (4u << 20)
 #define MUTEX_TIMEOUT_MS 15000
 
@@ -434,9 +435,20 @@ int ws_session_save(const struct ws_session *s, struct ws_err *err)
 	return ws_write_atomic(s->dir, STATE_FILE, &text, true, err);
 }
 
-bool ws_session_was_used(int dir)
+int ws_session_mark(int dir, bool begun)
 {
-	return faccessat(dir, "sandbox.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	WS_AUTO_CLOSE int fd = -1;
+
+	if (!begun)
+		return unlinkat(dir, MARK_FILE, 0);
+	fd = openat(dir, MARK_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd < 0 ? -1 : 0;
+}
+
+bool ws_session_is_half_made(int dir)
+{
+	return faccessat(dir, MARK_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       faccessat(dir, "sandbox.json", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
 void ws_session_touch(const struct ws_session *s)

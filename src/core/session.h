@@ -99,8 +99,13 @@ bool ws_session_is_run(const struct ws_session *s);
 int ws_session_check_workspace(const struct ws_session *s, struct ws_err *err);
 /* Writes state.json (and only that), synced. The commit point of create. */
 int ws_session_save(const struct ws_session *s, struct ws_err *err);
-/* Was ever a sandbox started in this folder? Before that nobody's work is in it. */
-bool ws_session_was_used(int dir);
+/*
+ * A child has files of ours in its upper before it has a record. Its maker says so by a
+ * mark; as long as that is there, and no sandbox was ever started in the folder, nothing
+ * in it is anybody's work. BEGUN: the mark comes, or goes.
+ */
+int ws_session_mark(int dir, bool begun);
+bool ws_session_is_half_made(int dir);
 /* Records use: a time stamp on a file that only wsiso can write. */
 void ws_session_touch(const struct ws_session *s);
 /* ns since 1970 of the last use. */

@@ -328,6 +328,22 @@ EDITS='
 	same_view "$ID" child
 }
 
+@test "what a fork that died left of its child is no work of anybody's" {
+	local dir=$ROOT/sessions/child
+	new_session
+	ws create child --parent "$ID"
+	[ ! -e "$dir/making" ]
+	rm "$dir/state.json"
+	[ "$(kind_of create child --parent "$ID")" = state-corrupt ]
+	touch "$dir/making" # as it was when the child was half made
+	ws create child --parent "$ID"
+	in_child touch work
+	rm "$dir/state.json"
+	touch "$dir/making" # a sandbox was started: the mark does not count
+	[ "$(kind_of create child --parent "$ID")" = state-corrupt ]
+	ws delete -f child
+}
+
 @test "commands that come while their session is forked neither fail nor lose an edit" {
 	local i n
 	new_session
