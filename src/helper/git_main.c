@@ -33,6 +33,20 @@ const char *__lsan_default_suppressions(void)
 {
 	return "leak:libpcre2\nleak:pcre2_match\n";
 }
+
+/* It cannot look at a process that is traced, as by the tests that inject faults. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+	WS_AUTO(ws_buf) struct ws_buf status = WS_BUF_INIT;
+	WS_AUTO_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	const char *tracer;
+
+	if (fd < 0 || ws_read_fd(fd, BUFSIZ, &status) < 0)
+		return 0;
+	tracer = strstr(ws_buf_str(&status), "\nTracerPid:\t");
+	return tracer && tracer[strlen("\nTracerPid:\t")] != '0';
+}
 #endif
 
 static const struct {
