@@ -39,8 +39,8 @@ create_with() {
 	local id=$1 under=()
 	spec_with "$@" >/dev/null
 	[ -z "${UNDER:-}" ] || read -ra under <<<"$UNDER"
-	timeout -k 5 $((60 * SLOW)) "${under[@]}" "$WSISO" --root "$ROOT" create "$id" --spec "$T/$id.json" \
-		--progress json 2>"$T/$id.err" || {
+	timeout -k 5 $((${WS_TIMEOUT:-60} * SLOW)) "${under[@]}" "$WSISO" --root "$ROOT" \
+		create "$id" --spec "$T/$id.json" --progress json 2>"$T/$id.err" || {
 		local rc=$?
 		cat "$T/$id.err"
 		return $rc
