@@ -32,6 +32,9 @@ setup() { ws_setup; }
 teardown() { ws_teardown; }
 
 ws_setup() {
+	# bats notes where it is before each command, which takes a millisecond; for the test's
+	# own lines that is enough
+	set +T
 	[ -x "$WSISO" ] || {
 		echo "no wsiso to test: set WSISO to its path"
 		return 1
