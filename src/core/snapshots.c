@@ -237,9 +237,8 @@ static int make(const struct ws_root *root, struct ws_spec *spec,
 int ws_snapshots_create(const struct ws_root *root, const struct ws_snapshots_opts *opts,
 			struct ws_snapshots *ret, struct ws_err *err)
 {
-	WS_AUTO(ws_spec) struct ws_spec spec;
+	WS_AUTO(ws_spec) struct ws_spec spec = { 0 };
 
-	ws_spec_init(&spec);
 	if (read_spec(root, opts->spec, &spec, err) < 0 ||
 	    pick(&spec, opts->repo, err) < 0)
 		return -1;
