@@ -402,7 +402,7 @@ with_mounts() {
 	spec "$T/spec.json" "$SPEC_OPEN" "$(repo_spec "$T/p" p)"
 	for i in {1..8}; do ws_bg "c$i" create "s$i" --spec "$T/spec.json"; done
 	for i in {1..8}; do wait_for 60 test -e "$ROOT/sessions/s$i/state.json"; done
-	wait_for 30 test "$(find "$ROOT/layers" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
+	wait_for 30 eval '[ "$(find "$ROOT/layers" -mindepth 1 -maxdepth 1 | wc -l)" -eq 1 ]'
 	[ "$(find "$ROOT/tmp" -mindepth 1 | wc -l)" -eq 0 ]
 }
 

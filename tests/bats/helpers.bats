@@ -3,9 +3,13 @@
 # The helpers themselves: what they promise to find, they find.
 load helpers
 
+# what wait_for asks again and again
+sleeps() { [ -n "$(tagged_named sleep)" ]; }
+is_locked() { [ -n "$(locks_below "$T")" ]; }
+
 @test "a process that outlives its test is found, whatever it did to be forgotten" {
 	setsid -f env -i sleep 300 >/dev/null 2>&1 3>&- </dev/null
-	wait_for 5 test -n "$(tagged_named sleep)"
+	wait_for 5 sleeps
 	refute nothing_left
 	ws_leftovers | grep -q 'process .* (sleep)'
 	ws_kill_leftovers
@@ -15,7 +19,7 @@ load helpers
 @test "a lock that outlives its test is found" {
 	: >"$T/lock"
 	flock "$T/lock" sleep 300 3>&- &
-	wait_for 5 test -n "$(locks_below "$T")"
+	wait_for 5 is_locked
 	locks_below "$T" | grep -q "$T/lock"
 	ws_kill_leftovers
 	wait_for 5 nothing_left

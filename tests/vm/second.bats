@@ -110,7 +110,7 @@ pids_of() { ws ps --json "$ID" | jq -r --arg word "$1" '.[] | select(.command | 
 	want=$(wanted)
 	new_session
 	ws exec -d "$ID" -- sh -c 'setsid sleep 501 & sleep 502'
-	wait_for 10 test -n "$(pids_of 'sleep 501')"
+	wait_for 10 eval '[ -n "$(pids_of "sleep 501")" ]'
 	for pid in $(pids_of 'sleep 50'); do
 		[ "$(label_of "$pid")" = "$want" ]
 	done
