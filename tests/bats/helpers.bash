@@ -118,11 +118,12 @@ ws_describe() {
 
 # Processes with this test's mark, but for the test itself (and whoever looks).
 tagged_pids() {
-	local pid
-	grep -ls "^Max msgqueue size *$TAG " /proc/[0-9]*/limits | pids_of_paths |
-		while read -r pid; do
-			is_own_process "$pid" || echo "$pid"
-		done
+	local pid all
+	# they find themselves, too, and are gone when that is looked at
+	all=$(grep -ls "^Max msgqueue size *$TAG " /proc/[0-9]*/limits | pids_of_paths)
+	for pid in $all; do
+		is_own_process "$pid" || echo "$pid"
+	done
 }
 
 # tagged_named NAME: those of that name
