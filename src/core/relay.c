@@ -10,14 +10,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
 #define BUFFER_SIZE 65536
 #define BULK_MIN 32768	      /* below this a copy is as fast, and kinder to the reader */
-#define BULK_WAIT_NS 20000    /* and the kernel's slack */
 #define LITTLE PIPE_BUF	      /* what a pipe that polls ready takes without waiting */
 #define TTY_TAIL 131072	      /* more than a pty ever holds */
 #define ROUNDS 16	      /* in one step, so that nobody else has to wait */
@@ -240,36 +238,15 @@ static void grow(int fd)
 		fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE);
 }
 
-/*
- * What can be read now, or -1. Who fills a pipe all the time is given a moment to fill
- * more of it: most of what a turn costs is that three processes wake each other.
- */
-static int count_bulk(struct ws_relay *r)
-{
-	const struct timespec moment = { .tv_nsec = BULK_WAIT_NS };
-	int avail;
-
-	if (ioctl(r->from, FIONREAD, &avail) < 0)
-		return -1;
-	if (r->flows && !r->stopping && avail <= PIPE_SIZE / 2) {
-		nanosleep(&moment, NULL);
-		if (ioctl(r->from, FIONREAD, &avail) < 0)
-			return -1;
-	}
-	r->flows = avail >= BULK_MIN;
-	return avail;
-}
-
 /* 1: moved something; 0: a copy has to do it; -1: TO is full, or nobody reads it. */
 static int splice_some(struct ws_relay *r)
 {
-	int avail;
+	int avail = 0;
 	ssize_t n;
 
-	if (!r->bulk || r->room || r->to < 0)
+	if (!r->bulk || r->room || r->to < 0 || ioctl(r->from, FIONREAD, &avail) < 0)
 		return 0;
-	avail = count_bulk(r);
-	if (r->stopping && avail > 0 && (uint64_t)avail > r->left)
+	if (r->stopping && (uint64_t)avail > r->left)
 		avail = (int)r->left;
 	if (avail < BULK_MIN)
 		return 0;

@@ -23,7 +23,6 @@ struct ws_relay {
 	bool to_waits;	 /* TO could block: a little when it polls ready */
 	bool bulk;	 /* splice may be tried; false: the reader gets copies only */
 	bool grown;	 /* the pipes were made larger: the writer is fast */
-	bool flows;	 /* there was much the last time */
 	bool blocked;	 /* TO took nothing when it was last asked */
 	bool to_tty;	 /* set it, and FROM's end of file is typed, not a close */
 	bool stopping;
