@@ -16,7 +16,8 @@ meanwhile() {
 	ws_bg way "$@" 7<&-
 	pid=$BG
 	wait_for 10 has_open "$pid" "$mutex"
-	spec "$ROOT/sessions/$ID/config.json" "$(cat "$T/$ID.json")" "$NET"
+	spec "$T/next.json" "$(cat "$T/$ID.json")" "$NET"
+	mv "$T/next.json" "$ROOT/sessions/$ID/config.json" # at once, as update does it
 	exec 7<&-
 	wait "$pid"
 }
