@@ -75,6 +75,27 @@ bool ws_strv_has(const struct ws_strv *sv, const char *s)
 	return false;
 }
 
+bool ws_strv_equal(const struct ws_strv *a, const struct ws_strv *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->v[i], b->v[i]) != 0)
+			return false;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void ws_strv_sort(struct ws_strv *sv)
+{
+	if (sv->n)
+		qsort(sv->v, sv->n, sizeof(*sv->v), compare);
+}
+
 char **ws_strv_argv(struct ws_strv *sv)
 {
 	reserve(sv);

@@ -26,6 +26,8 @@ void ws_strv_addf(struct ws_strv *sv, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void ws_strv_extend(struct ws_strv *sv, const struct ws_strv *from);
 bool ws_strv_has(const struct ws_strv *sv, const char *s);
+bool ws_strv_equal(const struct ws_strv *a, const struct ws_strv *b);
+void ws_strv_sort(struct ws_strv *sv); /* byte by byte */
 /* argv for exec: never NULL, NULL-terminated, stays the vector's */
 char **ws_strv_argv(struct ws_strv *sv);
 

@@ -128,11 +128,6 @@ static int show_entry(struct covering *c, int dir, const char *name, const char 
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int read_names(DIR *d, const char *path, struct ws_strv *ret, struct ws_err *err)
 {
 	const struct dirent *e;
@@ -149,8 +144,7 @@ static int read_names(DIR *d, const char *path, struct ws_strv *ret, struct ws_e
 			       "up there, or hide the whole folder by "
 			       "host_readonly.mask");
 	}
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), by_name);
+	ws_strv_sort(ret);
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -119,11 +118,6 @@ static int visit(struct look *l, int dir, const char *folder, const char *name)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* In an order that does not depend on the filesystem's. */
 static int read_names(int dir, struct ws_strv *ret)
 {
@@ -147,8 +141,7 @@ static int read_names(int dir, struct ws_strv *ret)
 		return -1;
 	}
 	closedir(d);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+	ws_strv_sort(ret);
 	return 0;
 }
 

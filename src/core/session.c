@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -535,11 +534,6 @@ int ws_session_bury(const struct ws_session *s, struct ws_err *err)
 
 /* ---- all of them ---- */
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool has_record(int sessions, const char *id, const char *file)
 {
 	WS_AUTO_FREE char *path = ws_format("%s/%s", id, file);
@@ -568,7 +562,6 @@ int ws_session_list(const struct ws_root *root, bool tombs, struct ws_strv *ret,
 		     (tombs && has_record(dirfd(d), e->d_name, TOMB_FILE))))
 			ws_strv_push(ret, e->d_name);
 	closedir(d);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+	ws_strv_sort(ret);
 	return 0;
 }

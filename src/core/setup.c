@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,11 +163,6 @@ int ws_setup_remove(const struct ws_root *root, const struct ws_setup *s,
 	return s->layer ? ws_layer_discard(root, s->layer, err) : 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int ws_setup_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv files = WS_STRV_INIT;
@@ -178,8 +172,7 @@ int ws_setup_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err
 	for (size_t i = 0; i < files.n; i++)
 		if (files.v[i][0] != '.' && ws_text_ends(files.v[i], ".json"))
 			ws_strv_take(ret, ws_strndup(files.v[i], strlen(files.v[i]) - 5));
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+	ws_strv_sort(ret);
 	return 0;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -249,11 +248,6 @@ static void hash_host(struct ws_sha256 *sum)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void hash_policy(const struct ws_setup_source *src, struct ws_sha256 *sum)
 {
 	WS_AUTO(ws_buf) struct ws_buf policy = WS_BUF_INIT;
@@ -262,8 +256,7 @@ static void hash_policy(const struct ws_setup_source *src, struct ws_sha256 *sum
 	ws_spec_policy(src->policy, &policy);
 	ws_sha256_field(sum, ws_buf_str(&policy));
 	ws_strv_extend(&env, src->env);
-	if (env.n)
-		qsort(env.v, env.n, sizeof(*env.v), compare);
+	ws_strv_sort(&env);
 	for (size_t i = 0; i < env.n; i++)
 		ws_sha256_field(sum, env.v[i]);
 }

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -202,11 +201,6 @@ uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapsh
 	return used ? used : s->created;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int ws_snapshot_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
 {
 	int fd = ws_root_dir(root, FOLDER, err);
@@ -225,7 +219,6 @@ int ws_snapshot_list(const struct ws_root *root, struct ws_strv *ret, struct ws_
 		if (e->d_name[0] != '.' && ws_text_ends(e->d_name, ".json"))
 			ws_strv_take(ret, ws_strndup(e->d_name, strlen(e->d_name) - 5));
 	closedir(d);
-	if (ret->n)
-		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
+	ws_strv_sort(ret);
 	return 0;
 }

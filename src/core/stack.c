@@ -344,11 +344,6 @@ int ws_stack_enter(const struct ws_stack_dir *dir, const char *name,
 
 /* ---- names ---- */
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int read_names(int fd, struct ws_strv *ret)
 {
 	WS_AUTO_FREE char *dents = ws_grow(NULL, DENTS_SIZE, 1);
@@ -371,8 +366,7 @@ static void sort_once(struct ws_strv *names)
 {
 	size_t kept = 0;
 
-	if (names->n)
-		qsort(names->v, names->n, sizeof(*names->v), compare);
+	ws_strv_sort(names);
 	for (size_t i = 0; i < names->n; i++) {
 		char *name = names->v[i];
 

@@ -36,6 +36,23 @@ static void facts_of_many(void)
 	CHECK_STR(sv.v[999], "999");
 }
 
+static void facts_of_order(void)
+{
+	WS_AUTO(ws_strv) struct ws_strv a = WS_STRV_INIT;
+	WS_AUTO(ws_strv) struct ws_strv b = WS_STRV_INIT;
+
+	ws_strv_sort(&a);
+	CHECK(ws_strv_equal(&a, &b));
+	ws_strv_add(&a, "b", "\xff", "a", "B", "a", NULL);
+	ws_strv_add(&b, "B", "a", "a", "b", NULL);
+	CHECK(!ws_strv_equal(&a, &b));
+	ws_strv_push(&b, "\xff");
+	CHECK(!ws_strv_equal(&a, &b));
+	ws_strv_sort(&a);
+	CHECK(ws_strv_equal(&a, &b));
+	CHECK(ws_strv_argv(&a)[5] == NULL);
+}
+
 static void facts_of_an_environment(void)
 {
 	WS_AUTO(ws_strv) struct ws_strv env = WS_STRV_INIT;
@@ -62,6 +79,7 @@ int main(void)
 {
 	facts_of_a_vector();
 	facts_of_many();
+	facts_of_order();
 	facts_of_an_environment();
 	return CHECK_DONE();
 }
