@@ -49,9 +49,14 @@ static int refuse_second(const struct ws_session *s, struct ws_err *err)
 	return ws_hint(err, "wsiso ps %s shows it, wsiso stop %s ends it", s->id, s->id);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
 /*
  * Does S still say what its files say? It was read before the mutex was ours, and an
- * update or a fork may have come between: a sandbox started from it would be one of
+ * update, a fork or a gc may have come between: a sandbox started from it would be one of
  * yesterday.
  */
 static int check_fresh(const struct ws_root *root, const struct ws_session *s,
@@ -68,7 +73,7 @@ static int check_fresh(const struct ws_root *root, const struct ws_session *s,
 	ws_spec_policy(&s->spec, &read);
 	ws_spec_policy(&now.spec, &fresh);
 	if (strcmp(ws_buf_str(&read), ws_buf_str(&fresh)) == 0 &&
-	    s->stack.n == now.stack.n && !s->home == !now.home)
+	    ws_strv_equal(&s->stack, &now.stack) && same_text(s->home, now.home))
 		return 0;
 	ws_fail(err, WS_POLICY_CHANGED, "session '%s' is being changed", s->id);
 	err->sys = EAGAIN;

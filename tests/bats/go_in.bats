@@ -7,17 +7,17 @@ NET='{"sandbox": {"unshare_net": false}}'
 
 has_open() { find "/proc/$1/fd" -lname "$2" 2>/dev/null | grep -q .; }
 
-# meanwhile COMMAND...: wsiso has read the session, and waits for its mutex while its spec
-# becomes another; then it may go on
+# meanwhile FILE NEW COMMAND...: wsiso has read the session, and waits for its mutex while
+# FILE of it becomes NEW, at once, as wsiso itself does it; then it may go on
 meanwhile() {
-	local mutex=$ROOT/sessions/$ID/lock pid
+	local mutex=$ROOT/sessions/$ID/lock file=$1 new=$2 pid
+	shift 2
 	exec 7<"$mutex"
 	flock 7
 	ws_bg way "$@" 7<&-
 	pid=$BG
 	wait_for 10 has_open "$pid" "$mutex"
-	spec "$T/next.json" "$(cat "$T/$ID.json")" "$NET"
-	mv "$T/next.json" "$ROOT/sessions/$ID/config.json" # at once, as update does it
+	mv "$new" "$ROOT/sessions/$ID/$file"
 	exec 7<&-
 	wait "$pid"
 }
@@ -33,14 +33,29 @@ shares_network() {
 		"cp $ID:README.md -"; do
 		cp "$T/$ID.json" "$ROOT/sessions/$ID/config.json"
 		ws stop "$ID"
+		spec "$T/next.json" "$(cat "$T/$ID.json")" "$NET"
 		# shellcheck disable=SC2086 # words
-		meanwhile $args || {
+		meanwhile config.json "$T/next.json" $args || {
 			cat "$T/way.err"
 			return 1
 		}
 		grep -q -e hello -e README "$T/way.out"
 		shares_network
 	done
+}
+
+@test "layers that change as a command comes are read again, be they as many as before" {
+	local state=$ROOT/sessions/$ID/state.json
+	new_session
+	new_repo "$T/apart"
+	echo other >"$T/apart/README.md"
+	hgit -C "$T/apart" commit -qam other
+	spec "$T/other.json" "$SPEC_OPEN" "$(repo_spec "$T/apart")"
+	ws create other --spec "$T/other.json"
+	jq --slurpfile other "$ROOT/sessions/other/state.json" '.stack = $other[0].stack' "$state" >"$T/next.json"
+	[ "$(jq '.stack | length' "$T/next.json")" = "$(jq '.stack | length' "$state")" ]
+	meanwhile state.json "$T/next.json" exec "$ID" -- cat README.md
+	[ "$(cat "$T/way.out")" = other ]
 }
 
 @test "a sandbox of another protocol is not entered, and both are named" {
