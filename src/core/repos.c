@@ -4,9 +4,8 @@
 #include <pthread.h>
 
 #include "base/log.h"
-#include "core/keylock.h"
+#include "core/keyed.h"
 #include "core/live.h"
-#include "core/snapshot.h"
 
 #define TOGETHER_MAX 8
 
@@ -16,8 +15,8 @@ static void repo_release(struct ws_repo *r)
 		r->kind->release(r->source);
 	ws_snapshot_release(&r->snapshot);
 	ws_strv_release(&r->warnings);
-	ws_snapshot_let_go(&r->hold);
-	ws_keylock_let_go(&r->setup_hold);
+	ws_keyed_let_go(&r->hold);
+	ws_keyed_let_go(&r->setup_hold);
 	ws_freep(&r->setup);
 	ws_freep(&r->setup_layer);
 	ws_freep(&r->path);

@@ -6,20 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/fs.h"
-#include "base/jsonw.h"
 #include "base/lock.h"
-#include "base/log.h"
-#include "base/text.h"
-#include "core/keylock.h"
+#include "core/keyed.h"
 #include "core/layer.h"
 
 #define FOLDER "setups"
 #define RECORD_MAX (1u << 16)
 #define LOG_LOCK_TIMEOUT_MS 2000
-
-static const struct ws_keylock locks = { .folder = FOLDER, .what = "the setup" };
 
 static const struct ws_json_field fields[] = {
 	WS_FIELD(ws_setup, version, U64, true),
@@ -38,6 +32,12 @@ static const struct ws_json_field fields[] = {
 	{ 0 },
 };
 
+static const struct ws_keyed sort = { .folder = FOLDER,
+				      .noun = "setup",
+				      .fields = fields,
+				      .version = WS_SETUP_VERSION,
+				      .max = RECORD_MAX };
+
 void ws_setup_release(struct ws_setup *s)
 {
 	for (const struct ws_json_field *f = fields; f->key; f++)
@@ -47,21 +47,10 @@ void ws_setup_release(struct ws_setup *s)
 
 int ws_setup_check_key(const char *key, struct ws_err *err)
 {
-	if (strlen(key) == WS_SETUP_KEY_LEN &&
-	    strspn(key, "0123456789abcdef") == WS_SETUP_KEY_LEN)
-		return 0;
-	ws_fail(err, WS_USAGE, "'%.80s' is no key of a setup", key);
-	return ws_hint(err, "wsiso setup list shows the keys");
+	return ws_keyed_check(&sort, key, err);
 }
 
 /* ---- the record ---- */
-
-/* It can be made again, so one that is damaged is as good as none. */
-static int damaged(const char *path, const char *why)
-{
-	ws_warn("'%s' is damaged (%s): that setup will be made anew", path, why);
-	return 0;
-}
 
 static bool is_sane(const struct ws_setup *s)
 {
@@ -71,24 +60,13 @@ static bool is_sane(const struct ws_setup *s)
 int ws_setup_load(const struct ws_root *root, const char *key, struct ws_setup *ret,
 		  struct ws_err *err)
 {
-	WS_AUTO_FREE char *path = ws_format(FOLDER "/%s.json", key);
 	WS_AUTO(ws_setup) struct ws_setup s = WS_SETUP_INIT;
-	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
-	WS_AUTO_JSON struct ws_json *doc = NULL;
+	int rc = ws_keyed_load(root, &sort, key, &s, err);
 
-	if (ws_read_file(root->fd, path, RECORD_MAX, &text) < 0)
-		return errno == ENOENT
-			       ? 0
-			       : ws_fail_errno(err, "read '%s/%s'", root->path, path);
-	if (ws_json_parse(path, ws_buf_str(&text), text.len, &doc, err) < 0)
-		return damaged(path, err->msg);
-	if (ws_json_int(doc, "version", 0) > WS_SETUP_VERSION)
-		return ws_fail(err, WS_STATE_VERSION,
-			       "setup '%s' was made by a newer wsiso", key);
-	if (ws_json_decode(doc, fields, &s, err) < 0)
-		return damaged(path, err->msg);
+	if (rc <= 0)
+		return rc;
 	if (!is_sane(&s) || strcmp(s.key, key) != 0)
-		return damaged(path, "a bad name in it");
+		return ws_keyed_damaged(&sort, key, "a bad name in it");
 	*ret = s;
 	s = WS_SETUP_INIT;
 	return 1;
@@ -97,19 +75,7 @@ int ws_setup_load(const struct ws_root *root, const char *key, struct ws_setup *
 int ws_setup_save(const struct ws_root *root, const struct ws_setup *s,
 		  struct ws_err *err)
 {
-	WS_AUTO_CLOSE int dir = ws_root_dir(root, FOLDER, err);
-	WS_AUTO_FREE char *name = ws_format("%s.json", s->key);
-	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
-	struct ws_jsonw w;
-
-	if (dir < 0)
-		return -1;
-	ws_jsonw_init(&w, &text, true);
-	ws_jsonw_object(&w, NULL);
-	ws_jsonw_fields(&w, fields, s);
-	ws_jsonw_end(&w, '}');
-	ws_jsonw_done(&w);
-	return ws_write_atomic(dir, name, &text, true, err);
+	return ws_keyed_save(root, &sort, s->key, s, true, err);
 }
 
 bool ws_setup_is_done(const struct ws_root *root, const struct ws_setup *s)
@@ -127,19 +93,17 @@ bool ws_setup_has_failed(const struct ws_setup *s)
 int ws_setup_lock(const struct ws_root *root, const char *key, bool exclusive,
 		  uint64_t timeout_ms, struct ws_err *err)
 {
-	return ws_keylock_take(root, &locks, key, exclusive, timeout_ms, err);
+	return ws_keyed_lock(root, &sort, key, exclusive, timeout_ms, err);
 }
 
 void ws_setup_touch(const struct ws_root *root, const char *key)
 {
-	ws_keylock_touch(root, &locks, key);
+	ws_keyed_touch(root, &sort, key);
 }
 
 uint64_t ws_setup_last_use(const struct ws_root *root, const struct ws_setup *s)
 {
-	uint64_t used = ws_keylock_last_use(root, &locks, s->key);
-
-	return used ? used : s->created;
+	return ws_keyed_last_use(root, &sort, s->key, s->created);
 }
 
 /*
@@ -165,15 +129,7 @@ int ws_setup_remove(const struct ws_root *root, const struct ws_setup *s,
 
 int ws_setup_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err)
 {
-	WS_AUTO(ws_strv) struct ws_strv files = WS_STRV_INIT;
-
-	if (ws_dir_list(root->fd, FOLDER, &files, err) < 0)
-		return -1;
-	for (size_t i = 0; i < files.n; i++)
-		if (files.v[i][0] != '.' && ws_text_ends(files.v[i], ".json"))
-			ws_strv_take(ret, ws_strndup(files.v[i], strlen(files.v[i]) - 5));
-	ws_strv_sort(ret);
-	return 0;
+	return ws_keyed_list(root, &sort, ret, err);
 }
 
 /* ---- the log ---- */

@@ -10,7 +10,6 @@
 #include "core/root.h"
 
 #define WS_SETUP_VERSION 1
-#define WS_SETUP_KEY_LEN 32 /* digits of a SHA-256 */
 
 /*
  * What is known of one setup, a repo's script over a base under a policy: the record

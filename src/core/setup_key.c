@@ -288,7 +288,7 @@ static int hash_inputs(const struct ws_setup_source *src, const struct ws_stack 
 }
 
 int ws_setup_key(const struct ws_setup_source *src, struct ws_strv *ret_argv,
-		 char ret_key[WS_SETUP_KEY_LEN + 1], struct ws_err *err)
+		 char ret_key[WS_KEY_LEN + 1], struct ws_err *err)
 {
 	WS_AUTO(ws_stack) struct ws_stack base = WS_STACK_INIT;
 	WS_AUTO_FREE char *script = ws_format("%s/%s", src->repo->spec->name,
@@ -309,6 +309,6 @@ int ws_setup_key(const struct ws_setup_source *src, struct ws_strv *ret_argv,
 	    hash_inputs(src, &base, &sum, err) < 0)
 		return -1;
 	ws_sha256_hex(&sum, hex);
-	snprintf(ret_key, WS_SETUP_KEY_LEN + 1, "%.*s", WS_SETUP_KEY_LEN, hex);
+	snprintf(ret_key, WS_KEY_LEN + 1, "%.*s", WS_KEY_LEN, hex);
 	return 0;
 }

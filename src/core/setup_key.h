@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "core/keyed.h"
 #include "core/root.h"
 #include "core/setup.h"
 #include "core/spec.h"
@@ -25,6 +26,6 @@ struct ws_setup_source {
  * look like.
  */
 int ws_setup_key(const struct ws_setup_source *src, struct ws_strv *ret_argv,
-		 char ret_key[WS_SETUP_KEY_LEN + 1], struct ws_err *err);
+		 char ret_key[WS_KEY_LEN + 1], struct ws_err *err);
 
 #endif

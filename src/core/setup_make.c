@@ -108,7 +108,7 @@ struct work {
 	struct ws_repo *repo;
 	struct ws_setup_job job;
 	uint64_t failed_ttl_s;
-	char key[WS_SETUP_KEY_LEN + 1];
+	char key[WS_KEY_LEN + 1];
 	char *forgiven; /* the failed attempt that a retry passes over, or NULL */
 };
 

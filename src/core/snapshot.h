@@ -33,6 +33,7 @@ struct ws_snapshot {
 #define WS_SNAPSHOT_INIT ((struct ws_snapshot){ 0 })
 
 void ws_snapshot_release(struct ws_snapshot *s);
+int ws_snapshot_check_key(const char *key, struct ws_err *err);
 /*
  * 1 and RET filled, or 0 if there is none (or its layers are gone: it is made anew), or
  * -1.
@@ -49,8 +50,9 @@ int ws_snapshot_save(const struct ws_root *root, const struct ws_snapshot *s,
 		     struct ws_err *err);
 /*
  * The lock of KEY: exclusively by who makes or removes it, which may last long; shared by
- * who puts its layers into a stack or below another snapshot's, until that is on disk.
- * -1 with ERR. ws_snapshot_try does not wait: session-busy.
+ * who puts its layers into a stack or below another snapshot's, until that is on disk;
+ * he ends it by ws_keyed_let_go. -1 with ERR. ws_snapshot_try does not wait:
+ * session-busy.
  */
 int ws_snapshot_lock(const struct ws_root *root, const char *key, bool exclusive,
 		     struct ws_err *err);
@@ -62,8 +64,6 @@ int ws_snapshot_clear(const struct ws_root *root, const char *key, struct ws_err
 int ws_snapshot_forget(const struct ws_root *root, const char *key, struct ws_err *err);
 /* Records use; ns since 1970 of the last one. */
 void ws_snapshot_touch(const struct ws_root *root, const char *key);
-/* See ws_keylock_let_go. */
-void ws_snapshot_let_go(int *hold);
 uint64_t ws_snapshot_last_use(const struct ws_root *root, const struct ws_snapshot *s);
 /* Keys of all that have a manifest, sorted. */
 int ws_snapshot_list(const struct ws_root *root, struct ws_strv *ret, struct ws_err *err);

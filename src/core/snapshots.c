@@ -17,7 +17,6 @@
 #include "core/spec_file.h"
 #include "core/users.h"
 
-#define KEY_LEN 32
 #define USAGE_FILE "usage"
 #define USAGE_MAX 128
 
@@ -255,14 +254,6 @@ static struct ws_snapshot_info *find(struct ws_snapshots *all, const char *key)
 	return NULL;
 }
 
-static int check_key(const char *key, struct ws_err *err)
-{
-	if (strlen(key) == KEY_LEN && strspn(key, "0123456789abcdef") == KEY_LEN)
-		return 0;
-	ws_fail(err, WS_USAGE, "'%.80s' is no key of a snapshot", key);
-	return ws_hint(err, "wsiso snapshot list shows the keys");
-}
-
 /* The manifest goes first: a session that comes now makes a new one, with new layers. */
 static int remove_it(const struct ws_root *root, const struct ws_snapshots *all,
 		     const struct ws_snapshot_info *info, struct ws_err *err)
@@ -285,7 +276,7 @@ int ws_snapshots_remove(const struct ws_root *root, const char *key, struct ws_e
 	WS_AUTO_CLOSE int lock = -1;
 	struct ws_snapshot_info *info;
 
-	if (check_key(key, err) < 0 || load_all(root, &all, err) < 0)
+	if (ws_snapshot_check_key(key, err) < 0 || load_all(root, &all, err) < 0)
 		return -1;
 	if (!find(&all, key))
 		return ws_fail(err, WS_BASE_MISSING, "there is no snapshot '%s'", key);

@@ -11,12 +11,12 @@
 #include "base/lock.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/keyed.h"
 #include "core/layer.h"
 #include "core/snapshot_make.h"
 #include "core/vcs_git.h"
 #include "core/vcs_git_near.h"
 
-#define KEY_LEN 32 /* digits of a SHA-256 */
 #define POOL_TIMEOUT_MS 3600000
 #define BASE_TIMEOUT_MS 3600000
 #define STAMP_MAX 256
@@ -24,17 +24,17 @@
 
 /* Names that are derived from what the helper found. */
 struct keys {
-	char pool[KEY_LEN + 5]; /* "KEY.git" */
-	char family[KEY_LEN + 1];
-	char snapshot[KEY_LEN + 1];
+	char pool[WS_KEY_LEN + 5]; /* "KEY.git" */
+	char family[WS_KEY_LEN + 1];
+	char snapshot[WS_KEY_LEN + 1];
 };
 
-static void sum_hex(struct ws_sha256 *sum, char ret[KEY_LEN + 1])
+static void sum_hex(struct ws_sha256 *sum, char ret[WS_KEY_LEN + 1])
 {
 	char hex[WS_SHA256_HEX];
 
 	ws_sha256_hex(sum, hex);
-	snprintf(ret, KEY_LEN + 1, "%.*s", KEY_LEN, hex);
+	snprintf(ret, WS_KEY_LEN + 1, "%.*s", WS_KEY_LEN, hex);
 }
 
 /*
@@ -43,7 +43,7 @@ static void sum_hex(struct ws_sha256 *sum, char ret[KEY_LEN + 1])
  */
 static void sum_snapshot(const struct ws_spec_repo *repo, const struct ws_git_source *g,
 			 const char *what, const char *pool, const char *revision,
-			 char ret[KEY_LEN + 1])
+			 char ret[WS_KEY_LEN + 1])
 {
 	struct ws_sha256 sum;
 
@@ -61,7 +61,7 @@ static void sum_snapshot(const struct ws_spec_repo *repo, const struct ws_git_so
 static int make_keys(const struct ws_spec_repo *repo, const struct ws_git_source *g,
 		     struct keys *ret, struct ws_err *err)
 {
-	char pool[KEY_LEN + 1], inode[32];
+	char pool[WS_KEY_LEN + 1], inode[32];
 	struct ws_sha256 sum;
 	struct stat st;
 
@@ -177,7 +177,7 @@ static int refresh_pool(const struct ws_root *root, const char *pool,
 			const struct ws_git_source *g, struct ws_err *err)
 {
 	WS_AUTO_CLOSE int pools = ws_root_dir(root, "pools", err);
-	WS_AUTO_FREE char *lock_name = ws_format("%.*s.lock", KEY_LEN, pool);
+	WS_AUTO_FREE char *lock_name = ws_format("%.*s.lock", WS_KEY_LEN, pool);
 	WS_AUTO(ws_buf) struct ws_buf refs = WS_BUF_INIT;
 	WS_AUTO_CLOSE int lock = -1;
 	struct answer answers[ANSWERS] = { { "shallow", g->shallow } };

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "core/keyed.h"
 #include "core/snapshot_make.h"
 #include "core/vcs_git.h"
 
@@ -34,7 +35,7 @@ void ws_git_near_release(struct ws_git_near *n)
 	ws_freep(&n->revision);
 	ws_strv_release(&n->layers);
 	ws_freep(&n->index);
-	ws_snapshot_let_go(&n->hold);
+	ws_keyed_let_go(&n->hold);
 }
 
 /* ---- what may be near ---- */

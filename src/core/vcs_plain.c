@@ -12,12 +12,12 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "core/drift.h"
+#include "core/keyed.h"
 #include "core/layer.h"
 #include "core/plain_freeze.h"
 #include "core/plain_tree.h"
 #include "core/vcs.h"
 
-#define KEY_LEN 32
 #define REVISION_LEN 40
 #define NAMES_SHOWN 5
 #define TRIES 5
@@ -165,7 +165,7 @@ static void describe(struct ws_repo *r)
 	ws_sha256_field(&sum, r->revision);
 	ws_sha256_hex(&sum, hex);
 	ws_snapshot_release(&r->snapshot);
-	r->snapshot = (struct ws_snapshot){ .key = ws_strndup(hex, KEY_LEN),
+	r->snapshot = (struct ws_snapshot){ .key = ws_strndup(hex, WS_KEY_LEN),
 					    .repo = ws_strdup(r->path),
 					    .name = ws_strdup(r->spec->name),
 					    .vcs = ws_strdup("none"),

@@ -15,11 +15,11 @@
 #include "base/proc.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/keyed.h"
 #include "core/layer.h"
 #include "core/plain_tree.h"
 #include "core/vcs.h"
 
-#define KEY_LEN 32
 #define ANSWER_MAX (64u << 20)
 #define ASK_TIMEOUT_MS 60000
 #define EXPORT_TIMEOUT_MS 3600000
@@ -360,7 +360,7 @@ static void describe(struct ws_repo *r)
 	ws_sha256_field(&sum, r->revision);
 	ws_sha256_field(&sum, r->spec->name);
 	ws_sha256_hex(&sum, hex);
-	r->snapshot = (struct ws_snapshot){ .key = ws_strndup(hex, KEY_LEN),
+	r->snapshot = (struct ws_snapshot){ .key = ws_strndup(hex, WS_KEY_LEN),
 					    .repo = ws_strdup(r->path),
 					    .name = ws_strdup(r->spec->name),
 					    .vcs = ws_strdup("svn"),
