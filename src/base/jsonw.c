@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 void ws_jsonw_init(struct ws_jsonw *w, struct ws_buf *out, bool pretty)
@@ -136,6 +137,14 @@ void ws_jsonw_bool(struct ws_jsonw *w, const char *key, bool value)
 {
 	begin(w, key);
 	ws_buf_addstr(w->out, value ? "true" : "false");
+}
+
+void ws_jsonw_time(struct ws_jsonw *w, const char *key, uint64_t ns)
+{
+	char text[WS_TIME_LEN];
+
+	ws_clock_rfc3339(ns, text);
+	ws_jsonw_str(w, key, text);
 }
 
 void ws_jsonw_null(struct ws_jsonw *w, const char *key)

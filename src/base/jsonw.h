@@ -30,6 +30,7 @@ void ws_jsonw_u64(struct ws_jsonw *w, const char *key, uint64_t value);
 void ws_jsonw_int(struct ws_jsonw *w, const char *key, int64_t value);
 void ws_jsonw_double(struct ws_jsonw *w, const char *key, double value);
 void ws_jsonw_bool(struct ws_jsonw *w, const char *key, bool value);
+void ws_jsonw_time(struct ws_jsonw *w, const char *key, uint64_t ns); /* since 1970 */
 void ws_jsonw_null(struct ws_jsonw *w, const char *key);
 void ws_jsonw_strv(struct ws_jsonw *w, const char *key, const struct ws_strv *values);
 void ws_jsonw_value(struct ws_jsonw *w, const char *key, const struct ws_json *value);

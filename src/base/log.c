@@ -61,14 +61,12 @@ static void put(int fd, struct ws_buf *line)
 static void add_json(struct ws_buf *line, enum ws_level level, const char *command,
 		     const char *msg, const struct ws_err *err)
 {
-	char now[WS_TIME_LEN];
 	struct ws_jsonw w;
 
-	ws_clock_rfc3339(ws_clock_wall_ns(), now);
 	ws_jsonw_init(&w, line, false);
 	ws_jsonw_object(&w, NULL);
 	ws_jsonw_str(&w, "type", "log");
-	ws_jsonw_str(&w, "time", now);
+	ws_jsonw_time(&w, "time", ws_clock_wall_ns());
 	ws_jsonw_str(&w, "level", level_names[level]);
 	if (command)
 		ws_jsonw_str(&w, "command", command);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 const int WS_STATUS_PLAIN[WS_CLASS_COUNT] = {
@@ -56,6 +57,35 @@ int ws_cmd_count(const struct ws_cmd *cmd, const struct ws_strv *args, size_t mi
 		ws_fail(err, WS_USAGE, "%s",
 			args->n ? "an argument is missing" : "arguments are missing");
 	return ws_hint(err, "usage: wsiso %s %s", cmd->name, cmd->args ? cmd->args : "");
+}
+
+/* "list, remove or log" */
+static void add_words(struct ws_buf *out, const struct ws_verb *verbs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ws_buf_addf(out, "%s%s",
+			    i == 0	? ""
+			    : i + 1 < n ? ", "
+					: " or ",
+			    verbs[i].word);
+}
+
+const struct ws_verb *ws_cmd_verb(const char *word, const struct ws_verb *verbs, size_t n,
+				  struct ws_err *err)
+{
+	WS_AUTO(ws_buf) struct ws_buf words = WS_BUF_INIT;
+	const char *best = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(verbs[i].word, word))
+			return &verbs[i];
+		best = ws_text_nearer(word, best, verbs[i].word);
+	}
+	add_words(&words, verbs, n);
+	ws_fail(err, WS_USAGE, "'%s' is not %s", word, ws_buf_str(&words));
+	if (best)
+		ws_hint(err, "did you mean '%s'?", best);
+	return NULL;
 }
 
 int ws_cmd_format(const char *format, bool *json, struct ws_err *err)
@@ -139,6 +169,23 @@ void ws_table_cellf(struct ws_table *t, const char *fmt, ...)
 	text = ws_vformat(fmt, ap);
 	va_end(ap);
 	ws_table_cell(t, text);
+}
+
+void ws_table_age(struct ws_table *t, uint64_t since)
+{
+	uint64_t now = ws_clock_wall_ns();
+	char age[WS_TIME_LEN];
+
+	ws_clock_age(now > since ? (now - since) / 1000000000u : 0, age);
+	ws_table_cell(t, age);
+}
+
+void ws_table_size(struct ws_table *t, uint64_t bytes)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+
+	ws_text_size(&text, bytes);
+	ws_table_cell(t, ws_buf_str(&text));
 }
 
 /* Characters, as one column each. */

@@ -3,6 +3,8 @@
 #define WS_CMD_COMMON_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,6 +19,19 @@ int ws_cmd_count(const struct ws_cmd *cmd, const struct ws_strv *args, size_t mi
 
 /* --format: "json" sets *JSON, "table" leaves it; anything else is a usage error. */
 int ws_cmd_format(const char *format, bool *json, struct ws_err *err);
+
+/*
+ * The first argument of a command that has verbs. CALL is the command's own, with what
+ * its options say.
+ */
+struct ws_verb {
+	const char *word;
+	int (*run)(const void *call, struct ws_err *err);
+};
+
+/* NULL: WORD is none, which is a usage error. */
+const struct ws_verb *ws_cmd_verb(const char *word, const struct ws_verb *verbs, size_t n,
+				  struct ws_err *err);
 
 /* Is stdout a terminal? JSON is indented then, and tables are aligned. */
 bool ws_out_terminal(void);
@@ -54,6 +69,9 @@ void ws_table_head(struct ws_table *t, ...) __attribute__((sentinel));
 void ws_table_cell(struct ws_table *t, const char *text); /* NULL or "": a dash */
 void ws_table_cellf(struct ws_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* How long ago that was, in ns since 1970; how many bytes, for people. */
+void ws_table_age(struct ws_table *t, uint64_t since);
+void ws_table_size(struct ws_table *t, uint64_t bytes);
 /* The number of cells must be a multiple of the header's. */
 int ws_table_print(const struct ws_table *t, enum ws_table_form form, struct ws_err *err);
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -327,15 +326,12 @@ static void print_counts(struct ws_jsonw *w, const struct ws_diff *d)
 
 static void print_commit(struct ws_jsonw *w, const struct ws_commit *c)
 {
-	char time[WS_TIME_LEN];
-
-	ws_clock_rfc3339(c->time > 0 ? (uint64_t)c->time * 1000000000u : 0, time);
 	ws_jsonw_object(w, NULL);
 	ws_jsonw_str(w, "id", c->id);
 	ws_jsonw_str(w, "parents", c->parents);
 	ws_jsonw_str(w, "author", c->author);
 	ws_jsonw_str(w, "email", c->email);
-	ws_jsonw_str(w, "time", time);
+	ws_jsonw_time(w, "time", c->time > 0 ? (uint64_t)c->time * 1000000000u : 0);
 	ws_jsonw_str(w, "subject", c->subject);
 	ws_jsonw_end(w, '}');
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "core/diff.h"
 
 void ws_place_release(struct ws_place *p)
@@ -32,16 +31,15 @@ int ws_place_open(const struct ws_global *global, const char *arg, bool rescue,
 
 void ws_file_info_json(struct ws_jsonw *w, const struct ws_file_info *info)
 {
-	char mode[8], time[WS_TIME_LEN];
+	char mode[8];
 
 	snprintf(mode, sizeof(mode), "%04o", (unsigned)(info->mode & 07777));
-	ws_clock_rfc3339(info->mtime_ns, time);
 	if (info->name && *info->name)
 		ws_path_json(w, "name", info->name);
 	ws_jsonw_str(w, "type", ws_change_type(info->mode));
 	ws_jsonw_str(w, "mode", mode);
 	ws_jsonw_u64(w, "size", info->size);
-	ws_jsonw_str(w, "mtime", time);
+	ws_jsonw_time(w, "mtime", info->mtime_ns);
 	if (info->target)
 		ws_path_json(w, "target", info->target);
 	if (info->sha256[0])

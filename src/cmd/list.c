@@ -25,11 +25,9 @@ static void list_release(struct list *l)
 static void add_row(struct list *l, const struct ws_view *v)
 {
 	const struct ws_session *s = v->session;
-	uint64_t now = ws_clock_wall_ns(), used = ws_session_last_use(s);
-	char created[WS_TIME_LEN], age[WS_TIME_LEN];
+	char created[WS_TIME_LEN];
 
 	ws_clock_rfc3339(s->created, created);
-	ws_clock_age(now > used ? (now - used) / 1000000000u : 0, age);
 	ws_table_cell(&l->table, s->name ? s->name : s->id);
 	ws_table_cell(&l->table, v->status);
 	if (v->sandbox.pidfd >= 0)
@@ -37,7 +35,7 @@ static void add_row(struct list *l, const struct ws_view *v)
 	else
 		ws_table_cell(&l->table, NULL);
 	ws_table_cellf(&l->table, "%.19sZ", created);
-	ws_table_cell(&l->table, age);
+	ws_table_age(&l->table, ws_session_last_use(s));
 	ws_table_cell(&l->table, s->owner);
 	ws_table_cell(&l->table, s->name ? s->id : s->parent);
 }

@@ -57,11 +57,10 @@ static int print_hits_json(const struct ws_hits *hits, struct ws_err *err)
 	ws_jsonw_array(&w, NULL);
 	for (size_t i = 0; i < hits->n; i++) {
 		const struct ws_hit *h = &hits->v[i];
-		char time[WS_TIME_LEN], number[16];
+		char number[16];
 
-		ws_clock_rfc3339(h->time, time);
 		ws_jsonw_object(&w, NULL);
-		ws_jsonw_str(&w, "time", time);
+		ws_jsonw_time(&w, "time", h->time);
 		ws_jsonw_int(&w, "pid", h->pid);
 		ws_jsonw_str(&w, "exec", h->exec[0] ? h->exec : NULL);
 		ws_jsonw_str(&w, "call", ws_hit_call(h, number));

@@ -33,15 +33,13 @@ static void tell_text(void *arg, const struct ws_progress_event *e)
 static void tell_json(void *arg, const struct ws_progress_event *e)
 {
 	WS_AUTO(ws_buf) struct ws_buf line = WS_BUF_INIT;
-	char now[WS_TIME_LEN];
 	struct ws_jsonw w;
 
 	(void)arg;
-	ws_clock_rfc3339(ws_clock_wall_ns(), now);
 	ws_jsonw_init(&w, &line, false);
 	ws_jsonw_object(&w, NULL);
 	ws_jsonw_str(&w, "type", "progress");
-	ws_jsonw_str(&w, "time", now);
+	ws_jsonw_time(&w, "time", ws_clock_wall_ns());
 	ws_jsonw_str(&w, "work", e->work);
 	ws_jsonw_str(&w, "event", e->event);
 	ws_jsonw_str(&w, "repo", e->repo);

@@ -84,17 +84,15 @@ static int print_json(const struct ws_procs *procs, const struct owners *owners,
 	for (size_t i = 0; i < procs->n; i++) {
 		const struct ws_process *p = &procs->v[i];
 		WS_AUTO_FREE char *command = ws_process_command(p);
-		char started[WS_TIME_LEN];
 
 		if (p->ours)
 			continue;
-		ws_clock_rfc3339(ws_process_began(p), started);
 		ws_jsonw_object(&w, NULL);
 		ws_jsonw_int(&w, "pid", p->pid);
 		ws_jsonw_int(&w, "ppid", p->parent);
 		ws_jsonw_str(&w, "exec", owner_of(owners, p));
 		ws_jsonw_str(&w, "state", state_name(p->state));
-		ws_jsonw_str(&w, "started", started);
+		ws_jsonw_time(&w, "started", ws_process_began(p));
 		ws_jsonw_str(&w, "command", command);
 		ws_jsonw_end(&w, '}');
 	}

@@ -2,9 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/jsonw.h"
-#include "base/text.h"
 #include "cmd/common.h"
 #include "cmd/follow.h"
 #include "core/execlog.h"
@@ -24,14 +22,6 @@ static uint64_t took_ms(const struct ws_setup *s)
 	return s->finished > s->created ? (s->finished - s->created) / 1000000u : 0;
 }
 
-static void print_time(struct ws_jsonw *w, const char *key, uint64_t ns)
-{
-	char text[WS_TIME_LEN];
-
-	ws_clock_rfc3339(ns, text);
-	ws_jsonw_str(w, key, text);
-}
-
 static void print_one(struct ws_jsonw *w, const struct ws_setup_info *info)
 {
 	const struct ws_setup *s = &info->setup;
@@ -48,8 +38,8 @@ static void print_one(struct ws_jsonw *w, const struct ws_setup_info *info)
 	ws_jsonw_str(w, "layer", done ? s->layer : NULL);
 	ws_jsonw_u64(w, "bytes", s->bytes);
 	ws_jsonw_u64(w, "ms", took_ms(s));
-	print_time(w, "created", s->created);
-	print_time(w, "last_use", info->last_use);
+	ws_jsonw_time(w, "created", s->created);
+	ws_jsonw_time(w, "last_use", info->last_use);
 	ws_jsonw_strv(w, "users", &info->users);
 	ws_jsonw_end(w, '}');
 }
@@ -77,29 +67,18 @@ static int print_keys(const struct ws_setups *all, struct ws_err *err)
 	return ws_out_write(&out, err);
 }
 
-static void add_age(struct ws_table *t, uint64_t since)
-{
-	uint64_t now = ws_clock_wall_ns();
-	char age[WS_TIME_LEN];
-
-	ws_clock_age(now > since ? (now - since) / 1000000000u : 0, age);
-	ws_table_cell(t, age);
-}
-
 static void add_row(struct ws_table *t, const struct ws_setup_info *info)
 {
-	WS_AUTO(ws_buf) struct ws_buf size = WS_BUF_INIT;
 	const struct ws_setup *s = &info->setup;
 
-	ws_text_size(&size, s->bytes);
 	ws_table_cell(t, s->key);
 	ws_table_cell(t, s->name);
 	ws_table_cellf(t, "%.12s", s->revision ? s->revision : "-");
 	ws_table_cell(t, info->state);
-	ws_table_cell(t, ws_buf_str(&size));
+	ws_table_size(t, s->bytes);
 	ws_table_cellf(t, "%.1f s", (double)took_ms(s) / 1e3);
-	add_age(t, s->created);
-	add_age(t, info->last_use);
+	ws_table_age(t, s->created);
+	ws_table_age(t, info->last_use);
 	ws_table_cellf(t, "%zu", info->users.n);
 }
 
@@ -114,8 +93,9 @@ static int print_table(const struct ws_setups *all, struct ws_err *err)
 	return ws_table_print(&t, WS_TABLE_AUTO, err);
 }
 
-static int run_list(const struct call *c, struct ws_err *err)
+static int run_list(const void *arg, struct ws_err *err)
 {
+	const struct call *c = arg;
 	WS_AUTO(ws_setups) struct ws_setups all = { 0 };
 
 	if (ws_setups_list(c->root, &all, err) < 0)
@@ -127,8 +107,10 @@ static int run_list(const struct call *c, struct ws_err *err)
 
 /* ---- remove and log ---- */
 
-static int run_remove(const struct call *c, struct ws_err *err)
+static int run_remove(const void *arg, struct ws_err *err)
 {
+	const struct call *c = arg;
+
 	if (!c->args->n)
 		return ws_fail(err, WS_USAGE, "remove needs the key of a setup");
 	for (size_t i = 0; i < c->args->n; i++)
@@ -138,8 +120,9 @@ static int run_remove(const struct call *c, struct ws_err *err)
 }
 
 /* Is it written to? Ask before reading: then nothing is missed. */
-static int run_log(const struct call *c, struct ws_err *err)
+static int run_log(const void *arg, struct ws_err *err)
 {
+	const struct call *c = arg;
 	WS_AUTO(ws_follow) struct ws_follow r = WS_FOLLOW_INIT;
 	bool live;
 
@@ -163,32 +146,15 @@ static int run_log(const struct call *c, struct ws_err *err)
 
 /* ---- the command ---- */
 
-static const struct verb {
-	const char *word;
-	int (*run)(const struct call *c, struct ws_err *err);
-} verbs[] = {
+static const struct ws_verb verbs[] = {
 	{ "list", run_list },
 	{ "remove", run_remove },
 	{ "log", run_log },
 };
 
-static const struct verb *find_verb(const char *word, struct ws_err *err)
-{
-	const char *best = NULL;
-
-	for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++) {
-		if (!strcmp(verbs[i].word, word))
-			return &verbs[i];
-		best = ws_text_nearer(word, best, verbs[i].word);
-	}
-	ws_fail(err, WS_USAGE, "'%s' is not list, remove or log", word);
-	if (best)
-		ws_hint(err, "did you mean '%s'?", best);
-	return NULL;
-}
-
 /* An option of another verb is a mistake, not to be passed over. */
-static int check_options(const struct verb *v, const struct call *c, struct ws_err *err)
+static int check_options(const struct ws_verb *v, const struct call *c,
+			 struct ws_err *err)
 {
 	if ((c->quiet || c->format || c->json) && v->run != run_list)
 		return ws_fail(err, WS_USAGE,
@@ -216,14 +182,14 @@ static int setup_run(const struct ws_cmd *cmd, const struct ws_global *global, i
 		{ 'q', "quiet", WS_OPT_FLAG, &c.quiet, NULL, "list: keys only" },
 		{ 0 },
 	};
-	const struct verb *v;
+	const struct ws_verb *v;
 	int rc = ws_cmd_options(cmd, argc, argv, opts, &args, err);
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (ws_cmd_count(cmd, &args, 1, SIZE_MAX, err) < 0)
 		return -1;
-	v = find_verb(args.v[0], err);
+	v = ws_cmd_verb(args.v[0], verbs, WS_ARRAY_SIZE(verbs), err);
 	for (size_t i = 1; i < args.n; i++)
 		ws_strv_push(&rest, args.v[i]);
 	if (!v || check_options(v, &c, err) < 0 ||

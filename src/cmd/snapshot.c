@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/jsonw.h"
-#include "base/text.h"
 #include "cmd/common.h"
 #include "cmd/progress.h"
 #include "core/snapshots.h"
@@ -18,14 +16,6 @@ struct call {
 
 /* ---- output ---- */
 
-static void print_time(struct ws_jsonw *w, const char *key, uint64_t ns)
-{
-	char text[WS_TIME_LEN];
-
-	ws_clock_rfc3339(ns, text);
-	ws_jsonw_str(w, key, text);
-}
-
 static void print_one(struct ws_jsonw *w, const struct ws_snapshot_info *info, bool full)
 {
 	const struct ws_snapshot *s = &info->snapshot;
@@ -37,11 +27,11 @@ static void print_one(struct ws_jsonw *w, const struct ws_snapshot_info *info, b
 	ws_jsonw_str(w, "vcs", s->vcs);
 	ws_jsonw_str(w, "revision", s->revision);
 	ws_jsonw_strv(w, "layers", &s->layers);
-	print_time(w, "created", s->created);
+	ws_jsonw_time(w, "created", s->created);
 	if (!full)
 		ws_jsonw_str(w, "setup", info->setup);
 	if (full) {
-		print_time(w, "last_use", info->last_use);
+		ws_jsonw_time(w, "last_use", info->last_use);
 		ws_jsonw_u64(w, "own_bytes", info->own);
 		ws_jsonw_u64(w, "shared_bytes", info->shared);
 		ws_jsonw_u64(w, "linked", info->drift.linked);
@@ -74,23 +64,6 @@ static int print_keys(const struct ws_snapshots *all, struct ws_err *err)
 	return ws_out_write(&out, err);
 }
 
-static void add_size(struct ws_table *t, uint64_t bytes)
-{
-	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
-
-	ws_text_size(&text, bytes);
-	ws_table_cell(t, ws_buf_str(&text));
-}
-
-static void add_age(struct ws_table *t, uint64_t since)
-{
-	uint64_t now = ws_clock_wall_ns();
-	char age[WS_TIME_LEN];
-
-	ws_clock_age(now > since ? (now - since) / 1000000000u : 0, age);
-	ws_table_cell(t, age);
-}
-
 static void add_row(struct ws_table *t, const struct ws_snapshot_info *info)
 {
 	const struct ws_snapshot *s = &info->snapshot;
@@ -99,10 +72,10 @@ static void add_row(struct ws_table *t, const struct ws_snapshot_info *info)
 	ws_table_cell(t, s->name);
 	ws_table_cell(t, s->vcs);
 	ws_table_cellf(t, "%.12s", s->revision ? s->revision : "-");
-	add_size(t, info->own);
-	add_size(t, info->shared);
-	add_age(t, s->created);
-	add_age(t, info->last_use);
+	ws_table_size(t, info->own);
+	ws_table_size(t, info->shared);
+	ws_table_age(t, s->created);
+	ws_table_age(t, info->last_use);
 	ws_table_cellf(t, "%zu", info->users.n);
 	if (info->drift.changed)
 		ws_table_cellf(t, "%llu", (unsigned long long)info->drift.changed);
@@ -123,8 +96,9 @@ static int print_table(const struct ws_snapshots *all, struct ws_err *err)
 
 /* ---- verbs ---- */
 
-static int run_create(const struct call *c, struct ws_err *err)
+static int run_create(const void *arg, struct ws_err *err)
 {
+	const struct call *c = arg;
 	WS_AUTO(ws_snapshots) struct ws_snapshots made = { 0 };
 	struct ws_snapshots_opts what = c->what;
 	struct ws_progress progress;
@@ -139,8 +113,9 @@ static int run_create(const struct call *c, struct ws_err *err)
 	return c->json ? print_json(&made, false, err) : print_keys(&made, err);
 }
 
-static int run_list(const struct call *c, struct ws_err *err)
+static int run_list(const void *arg, struct ws_err *err)
 {
+	const struct call *c = arg;
 	WS_AUTO(ws_snapshots) struct ws_snapshots all = { 0 };
 
 	if (ws_snapshots_list(c->root, &all, err) < 0)
@@ -150,8 +125,10 @@ static int run_list(const struct call *c, struct ws_err *err)
 	return c->json ? print_json(&all, true, err) : print_table(&all, err);
 }
 
-static int run_remove(const struct call *c, struct ws_err *err)
+static int run_remove(const void *arg, struct ws_err *err)
 {
+	const struct call *c = arg;
+
 	if (!c->args->n)
 		return ws_fail(err, WS_USAGE, "remove needs the key of a snapshot");
 	for (size_t i = 0; i < c->args->n; i++)
@@ -160,33 +137,15 @@ static int run_remove(const struct call *c, struct ws_err *err)
 	return 0;
 }
 
-static const struct verb {
-	const char *word;
-	bool takes_keys;
-	int (*run)(const struct call *c, struct ws_err *err);
-} verbs[] = {
-	{ "create", false, run_create },
-	{ "list", false, run_list },
-	{ "remove", true, run_remove },
+static const struct ws_verb verbs[] = {
+	{ "create", run_create },
+	{ "list", run_list },
+	{ "remove", run_remove },
 };
 
-static const struct verb *find_verb(const char *word, struct ws_err *err)
-{
-	const char *best = NULL;
-
-	for (size_t i = 0; i < WS_ARRAY_SIZE(verbs); i++) {
-		if (!strcmp(verbs[i].word, word))
-			return &verbs[i];
-		best = ws_text_nearer(word, best, verbs[i].word);
-	}
-	ws_fail(err, WS_USAGE, "'%s' is not create, list or remove", word);
-	if (best)
-		ws_hint(err, "did you mean '%s'?", best);
-	return NULL;
-}
-
 /* An option of another verb is a mistake, not to be passed over. */
-static int check_options(const struct verb *v, const struct call *c, struct ws_err *err)
+static int check_options(const struct ws_verb *v, const struct call *c,
+			 struct ws_err *err)
 {
 	if ((c->what.spec || c->what.repo || c->what.setup || c->progress) &&
 	    v->run != run_create)
@@ -222,15 +181,16 @@ static int snapshot_run(const struct ws_cmd *cmd, const struct ws_global *global
 		{ 'q', "quiet", WS_OPT_FLAG, &c.quiet, NULL, "list: keys only" },
 		{ 0 },
 	};
-	const struct verb *v;
+	const struct ws_verb *v;
 	int rc = ws_cmd_options(cmd, argc, argv, opts, &args, err);
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (ws_cmd_count(cmd, &args, 1, SIZE_MAX, err) < 0)
 		return -1;
-	v = find_verb(args.v[0], err);
-	if (!v || ws_cmd_count(cmd, &args, 1, v->takes_keys ? SIZE_MAX : 1, err) < 0 ||
+	v = ws_cmd_verb(args.v[0], verbs, WS_ARRAY_SIZE(verbs), err);
+	if (!v ||
+	    ws_cmd_count(cmd, &args, 1, v->run == run_remove ? SIZE_MAX : 1, err) < 0 ||
 	    check_options(v, &c, err) < 0 ||
 	    (c.format && ws_cmd_format(c.format, &c.json, err) < 0))
 		return -1;

@@ -43,12 +43,10 @@ void ws_journal(const struct ws_root *root, const char *event, const char *id,
 	WS_AUTO(ws_buf) struct ws_buf line = WS_BUF_INIT;
 	WS_AUTO_CLOSE int fd = open_journal(root);
 	struct ws_jsonw w;
-	char now[WS_TIME_LEN];
 
-	ws_clock_rfc3339(ws_clock_wall_ns(), now);
 	ws_jsonw_init(&w, &line, false);
 	ws_jsonw_object(&w, NULL);
-	ws_jsonw_str(&w, "time", now);
+	ws_jsonw_time(&w, "time", ws_clock_wall_ns());
 	ws_jsonw_str(&w, "event", event);
 	ws_jsonw_str(&w, "session", id);
 	ws_jsonw_int(&w, "pid", getpid());

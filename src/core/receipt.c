@@ -10,10 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/sha256.h"
-#include "base/text.h"
 #include "core/cgroup.h"
 #include "core/filter.h"
 #include "core/landlock.h"
@@ -258,12 +256,10 @@ void ws_receipt_sandbox(struct ws_jsonw *w, const char *key, const struct ws_ses
 			const struct ws_sandbox *sb)
 {
 	WS_AUTO(ws_receipt) struct ws_receipt r = WS_RECEIPT_INIT;
-	char started[WS_TIME_LEN];
 
 	ws_jsonw_object(w, key);
 	ws_jsonw_int(w, "pid", sb->init.pid);
-	ws_clock_rfc3339(sb->started, started);
-	ws_jsonw_str(w, "started", started);
+	ws_jsonw_time(w, "started", sb->started);
 	if (ws_receipt_read(sb->init.pid, &r) == 0) {
 		r.seccomp = ws_filter_mode(&s->spec);
 		r.filter = ws_strdup(sb->filter);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/sha256.h"
 #include "base/tree.h"
 #include "core/execrec.h"
@@ -104,14 +103,6 @@ static void print_policy(const struct ws_view *v, struct ws_jsonw *w)
 	ws_jsonw_str(w, "policy", digest);
 }
 
-static void print_times(const struct ws_session *s, struct ws_jsonw *w)
-{
-	char text[WS_TIME_LEN];
-
-	ws_clock_rfc3339(ws_session_last_use(s), text);
-	ws_jsonw_str(w, "last_use", text);
-}
-
 static int print_execs(const struct ws_session *s, struct ws_jsonw *w, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv ids = WS_STRV_INIT;
@@ -164,7 +155,7 @@ static int print_own(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 	ws_jsonw_str(w, "kind", ws_session_is_run(s) ? "run" : "session");
 	ws_jsonw_str(w, "profile", s->profile ? s->profile : WS_PROFILE_DEFAULT);
 	print_policy(v, w);
-	print_times(s, w);
+	ws_jsonw_time(w, "last_use", ws_session_last_use(s));
 	ws_jsonw_str(w, "network", s->spec.sandbox.unshare_net ? "isolate" : "share");
 	ws_jsonw_str(w, "hold", s->hold);
 	if ((sizes && print_sizes(s, w, err) < 0) || print_execs(s, w, err) < 0)
@@ -181,19 +172,17 @@ int ws_view_print(const struct ws_view *v, bool sizes, struct ws_jsonw *w,
 {
 	const struct ws_session *s = v->session;
 	WS_AUTO_JSON struct ws_json *annotations = NULL;
-	char created[WS_TIME_LEN];
 
 	if (ws_json_parse("annotations", s->spec.annotations, strlen(s->spec.annotations),
 			  &annotations, err) < 0)
 		return -1;
-	ws_clock_rfc3339(s->created, created);
 	ws_jsonw_object(w, NULL);
 	ws_jsonw_str(w, "ociVersion", OCI_VERSION);
 	ws_jsonw_str(w, "id", s->name ? s->name : s->id);
 	ws_jsonw_str(w, "status", v->status);
 	ws_jsonw_int(w, "pid", v->sandbox.pidfd >= 0 ? v->sandbox.init.pid : 0);
 	ws_jsonw_str(w, "bundle", s->bundle ? s->bundle : s->path);
-	ws_jsonw_str(w, "created", created);
+	ws_jsonw_time(w, "created", s->created);
 	ws_jsonw_str(w, "owner", s->owner);
 	ws_jsonw_value(w, "annotations", annotations);
 	if (print_own(v, sizes, w, err) < 0)
