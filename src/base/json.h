@@ -90,5 +90,9 @@ struct ws_json_field {
 /* FIELDS ends with a row whose key is NULL. The error is state-corrupt. */
 int ws_json_decode(const struct ws_json *doc, const struct ws_json_field *fields,
 		   void *out, struct ws_err *err);
+/* Frees what the table says is owned: strings, which are NULL then, and vectors. */
+void ws_json_release(const struct ws_json_field *fields, void *record);
+/* TO, which owns nothing yet, gets all that the table names of FROM. */
+void ws_json_copy(const struct ws_json_field *fields, const void *from, void *to);
 
 #endif

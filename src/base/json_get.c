@@ -132,3 +132,43 @@ int ws_json_decode(const struct ws_json *doc, const struct ws_json_field *fields
 	}
 	return 0;
 }
+
+void ws_json_release(const struct ws_json_field *fields, void *record)
+{
+	for (const struct ws_json_field *f = fields; f->key; f++) {
+		void *at = (char *)record + f->offset;
+
+		if (f->kind == WS_FIELD_STRING)
+			ws_freep(at);
+		else if (f->kind == WS_FIELD_STRV)
+			ws_strv_release(at);
+	}
+}
+
+static void copy_field(enum ws_json_kind kind, const void *from, void *to)
+{
+	switch (kind) {
+	case WS_FIELD_STRING:
+		*(char **)to = ws_strdup(*(char *const *)from);
+		return;
+	case WS_FIELD_U64:
+		*(uint64_t *)to = *(const uint64_t *)from;
+		return;
+	case WS_FIELD_INT:
+		*(int *)to = *(const int *)from;
+		return;
+	case WS_FIELD_BOOL:
+		*(bool *)to = *(const bool *)from;
+		return;
+	case WS_FIELD_STRV:
+		ws_strv_extend(to, from);
+		return;
+	}
+}
+
+void ws_json_copy(const struct ws_json_field *fields, const void *from, void *to)
+{
+	for (const struct ws_json_field *f = fields; f->key; f++)
+		copy_field(f->kind, (const char *)from + f->offset,
+			   (char *)to + f->offset);
+}

@@ -48,10 +48,7 @@ static const struct ws_json_field execrec_fields[] = {
 
 void ws_execrec_release(struct ws_execrec *r)
 {
-	ws_freep(&r->id);
-	ws_freep(&r->command);
-	ws_freep(&r->state);
-	ws_freep(&r->cause);
+	ws_json_release(execrec_fields, r);
 }
 
 int ws_execrec_check_id(const char *id, struct ws_err *err)

@@ -351,26 +351,6 @@ static int copy(struct ws_fork *f, struct ws_session *child, struct ws_err *err)
 
 /* ---- the child ---- */
 
-static void inherit_repos(const struct ws_session *p, struct ws_session *child)
-{
-	child->repos = ws_alloc((p->nrepos + 1) * sizeof(*child->repos));
-	for (; child->nrepos < p->nrepos; child->nrepos++) {
-		const struct ws_session_repo *r = &p->repos[child->nrepos];
-
-		child->repos[child->nrepos] = (struct ws_session_repo){
-			.name = ws_strdup(r->name),
-			.path = ws_strdup(r->path),
-			.vcs = ws_strdup(r->vcs),
-			.revision = ws_strdup(r->revision),
-			.branch = ws_strdup(r->branch),
-			.snapshot = ws_strdup(r->snapshot),
-			.pool = ws_strdup(r->pool),
-			.setup = ws_strdup(r->setup),
-			.live = r->live,
-		};
-	}
-}
-
 /* What update said about the parent's network holds, unless the child's is tighter. */
 static void inherit_network(const struct ws_session *p, struct ws_session *child)
 {
@@ -406,7 +386,7 @@ int ws_fork_take(struct ws_fork *f, struct ws_session *child, struct ws_err *err
 	child->stack = WS_STRV_INIT;
 	ws_strv_extend(&child->stack, &f->parent.stack);
 	ws_strv_extend(&child->stack, &own);
-	inherit_repos(&f->parent, child);
+	ws_session_copy_repos(&f->parent, child);
 	inherit_network(&f->parent, child);
 	child->home = ws_strdup(f->parent.home);
 	child->parent = ws_strdup(f->parent.id);

@@ -27,10 +27,7 @@ static const struct ws_json_field meta_fields[] = {
 
 void ws_layer_meta_release(struct ws_layer_meta *m)
 {
-	ws_freep(&m->kind);
-	ws_freep(&m->repo);
-	ws_freep(&m->source);
-	ws_freep(&m->revision);
+	ws_json_release(meta_fields, m);
 }
 
 /* ---- publish and load ---- */

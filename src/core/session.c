@@ -79,43 +79,26 @@ int ws_session_check_id(const char *id, struct ws_err *err)
 		"or '-'");
 }
 
-static void repo_release(struct ws_session_repo *r)
-{
-	ws_freep(&r->name);
-	ws_freep(&r->path);
-	ws_freep(&r->vcs);
-	ws_freep(&r->revision);
-	ws_freep(&r->branch);
-	ws_freep(&r->snapshot);
-	ws_freep(&r->pool);
-	ws_freep(&r->setup);
-}
-
 void ws_session_release(struct ws_session *s)
 {
 	for (size_t i = 0; i < s->nrepos; i++)
-		repo_release(&s->repos[i]);
+		ws_json_release(repo_fields, &s->repos[i]);
 	ws_freep(&s->repos);
-	ws_strv_release(&s->stack);
+	ws_json_release(session_fields, s);
 	ws_spec_release(&s->spec);
 	ws_closep(&s->dir);
 	ws_freep(&s->id);
 	ws_freep(&s->name);
-	ws_freep(&s->home);
-	ws_freep(&s->alias);
 	ws_freep(&s->path);
 	ws_freep(&s->below);
-	ws_freep(&s->kind);
-	ws_freep(&s->profile);
-	ws_freep(&s->status);
-	ws_freep(&s->cause_kind);
-	ws_freep(&s->cause);
-	ws_freep(&s->owner);
-	ws_freep(&s->bundle);
-	ws_freep(&s->parent);
-	ws_freep(&s->network);
-	ws_freep(&s->hold);
-	ws_freep(&s->launch_dir);
+}
+
+void ws_session_copy_repos(const struct ws_session *from, struct ws_session *to)
+{
+	to->repos = ws_alloc((from->nrepos + 1) * sizeof(*to->repos));
+	for (; to->nrepos < from->nrepos; to->nrepos++)
+		ws_json_copy(repo_fields, &from->repos[to->nrepos],
+			     &to->repos[to->nrepos]);
 }
 
 static uint64_t ns_of(struct timespec t)

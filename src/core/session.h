@@ -87,6 +87,8 @@ char *ws_session_home(const struct ws_root *root, const struct ws_session *s);
 int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
 			 struct ws_err *err);
 void ws_session_release(struct ws_session *s);
+/* TO has none yet. */
+void ws_session_copy_repos(const struct ws_session *from, struct ws_session *to);
 /*
  * Takes the session's mutex (bounded wait), and makes sure that the session is still the
  * one in the root (a delete may have taken it). *ret_lock is the caller's; closing it

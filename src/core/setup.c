@@ -40,9 +40,7 @@ static const struct ws_keyed sort = { .folder = FOLDER,
 
 void ws_setup_release(struct ws_setup *s)
 {
-	for (const struct ws_json_field *f = fields; f->key; f++)
-		if (f->kind == WS_FIELD_STRING)
-			ws_freep((char *)s + f->offset);
+	ws_json_release(fields, s);
 }
 
 int ws_setup_check_key(const char *key, struct ws_err *err)

@@ -37,15 +37,7 @@ static const struct ws_keyed sort = { .folder = FOLDER,
 
 void ws_snapshot_release(struct ws_snapshot *s)
 {
-	ws_freep(&s->key);
-	ws_freep(&s->repo);
-	ws_freep(&s->name);
-	ws_freep(&s->vcs);
-	ws_freep(&s->revision);
-	ws_freep(&s->pool);
-	ws_freep(&s->family);
-	ws_strv_release(&s->layers);
-	ws_strv_release(&s->made);
+	ws_json_release(fields, s);
 }
 
 static bool is_name(const char *s)

@@ -36,12 +36,8 @@ static const struct ws_json_field source_fields[] = {
 
 void ws_git_source_release(struct ws_git_source *g)
 {
-	for (const struct ws_json_field *f = source_fields; f->key; f++)
-		if (f->kind == WS_FIELD_STRING)
-			ws_freep((char *)g + f->offset);
+	ws_json_release(source_fields, g);
 	ws_freep(&g->refs);
-	ws_strv_release(&g->stores);
-	ws_strv_release(&g->warnings);
 }
 
 /* ---- the helper ---- */

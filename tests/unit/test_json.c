@@ -268,8 +268,25 @@ static void facts_of_decoding(void)
 	CHECK_STR(decoded("{\"name\":\"\",\"list\":[1]}", &r),
 		  "1:12: bad value of key 'list'");
 	CHECK_STR(decoded("[]", &r), "an array where an object belongs");
-	free(r.name);
-	ws_strv_release(&r.list);
+	ws_json_release(fields, &r);
+	CHECK(r.name == NULL);
+}
+
+static void facts_of_copying(void)
+{
+	struct record from = { .big = 5, .small = -1, .flag = true };
+	struct record to = { 0 };
+
+	from.name = ws_strdup("n");
+	ws_strv_add(&from.list, "a", "b", NULL);
+	ws_json_copy(fields, &from, &to);
+	ws_json_release(fields, &from);
+	CHECK_STR(to.name, "n");
+	CHECK(to.big == 5 && to.small == -1 && to.flag && to.list.n == 2);
+	CHECK_STR(to.list.v[1], "b");
+	ws_json_release(fields, &to);
+	ws_json_copy(fields, &from, &to);
+	CHECK(to.name == NULL && to.list.n == 0);
 }
 
 int main(void)
@@ -281,5 +298,6 @@ int main(void)
 	facts_of_limits();
 	facts_of_many_keys();
 	facts_of_decoding();
+	facts_of_copying();
 	return CHECK_DONE();
 }
