@@ -43,6 +43,24 @@ setup_file() { build_programs calls; }
 	ws exec third -- sh -c '[ "$(cat built/f)" = one ]'
 }
 
+@test "a child has what its parent's setup made, also when the parent and all use of it are gone" {
+	setup_repo 'mkdir built; echo one >built/f'
+	create_with parent '{"subagent_isolation": "isolated"}'
+	ws exec parent -- sh -c 'echo edit >>built/f'
+	ws create child --parent parent
+	[ "$(key_of child)" = "$(key_of parent)" ]
+	ws delete -f parent
+	# what is free is never enough, so all that no session has goes at once
+	spec "$ROOT/wsiso.json" '{"linger_s": 10, "snapshots": {"min_free_gb": 1000000}}'
+	ws gc 2>/dev/null
+	expect_status 3 ws setup remove "$(key_of child)" 2>/dev/null
+	[ "$(ws exec child -- cat built/f | xargs)" = "one edit" ]
+	ws delete -f child
+	ws gc 2>/dev/null
+	[ -z "$(ws setup list -q)" ]
+	[ -z "$(ls "$ROOT/layers")" ]
+}
+
 @test "the script is confined as the command of a run is" {
 	local look='grep -E "^(Cap|NoNewPrivs|Seccomp)" /proc/self/status; grep -c . /proc/self/uid_map
 		for ns in user mnt pid ipc net; do [ "$(readlink /proc/self/ns/$ns)" != "${!ns}" ] && echo own $ns; done
@@ -281,7 +299,7 @@ setup_file() { build_programs calls; }
 # ---- several at once, and ends ----
 
 @test "of many creates at once one runs the script, the others wait for it" {
-	setup_repo 'sleep 1; echo made >made; echo x >>/tmp/count'
+	setup_repo 'sleep 3; echo made >made'
 	local n i pids=()
 	n=$(long 5 30)
 	spec_with "$ID" >/dev/null
@@ -291,7 +309,8 @@ setup_file() { build_programs calls; }
 	done
 	for i in "${pids[@]}"; do wait "$i"; done
 	[ "$(cat "$T"/c*.err | grep -c '"event":"started"')" -eq 1 ]
-	[ "$(cat "$T"/c*.err | grep -c '"event":"waiting"')" -eq $((n - 1)) ]
+	# who comes late on a busy machine finds it made
+	[ "$(cat "$T"/c*.err | grep -c '"event":"waiting"')" -ge 1 ]
 	cat "$T"/c*.err | grep '^{' >"$T/lines"
 	matches_schema progress "$T/lines" --lines
 	for i in $(seq "$n"); do ws exec "c$i" -- test -e made; done

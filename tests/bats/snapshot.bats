@@ -217,11 +217,17 @@ keys() { ws snapshot list -q; }
 	ws snapshot create --spec "$T/spec.json" >"$T/keys"
 	ws create "$ID" --spec "$T/spec.json"
 	diff -r "$T/p" "$(base_of p)"
-	[ -z "$(ls -A "$ROOT/tmp")" ]
+	# a helper of the last one killed may still have been at it
+	wait_for 5 swept
 	# every layer is a listed one's
 	for layer in "$ROOT"/layers/*; do
 		grep -qrF "\"${layer##*/}\"" "$ROOT"/snapshots/*.json "$ROOT"/sessions/*/state.json
 	done
+}
+
+swept() {
+	ws gc
+	[ -z "$(ls -A "$ROOT/tmp")" ]
 }
 
 base_of() {
