@@ -116,7 +116,8 @@ static int sync_dir(int dir)
 	return fd < 0 ? -1 : fsync(fd);
 }
 
-static int write_new(int dir, const char *tmp, const struct ws_buf *buf, bool sync)
+static int write_new(int dir, const char *tmp, const struct ws_buf *buf,
+		     struct ws_unsynced *before)
 {
 	WS_AUTO_CLOSE int fd =
 		openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -124,17 +125,21 @@ static int write_new(int dir, const char *tmp, const struct ws_buf *buf, bool sy
 
 	if (fd < 0 || ws_write_all(fd, buf->data, buf->len) < 0)
 		return -1;
-	return sync ? fsync(fd) : 0;
+	if (!before)
+		return 0;
+	ws_unsynced_take(before, &fd);
+	return ws_unsynced_settle(before);
 }
 
-int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sync,
-		    struct ws_err *err)
+/* BEFORE: NULL if nothing is to be synced. */
+static int replace(int dir, const char *name, const struct ws_buf *buf,
+		   struct ws_unsynced *before, struct ws_err *err)
 {
 	char tmp[sizeof(WS_TMP_PREFIX) + 32] = WS_TMP_PREFIX;
 	int rc;
 
 	ws_text_random(tmp + strlen(WS_TMP_PREFIX), 16);
-	rc = write_new(dir, tmp, buf, sync);
+	rc = write_new(dir, tmp, buf, before);
 	if (rc == 0)
 		rc = renameat(dir, tmp, dir, name);
 	if (rc < 0) {
@@ -142,9 +147,23 @@ int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sy
 		unlinkat(dir, tmp, 0);
 		return -1;
 	}
-	if (sync && sync_dir(dir) < 0)
+	if (before && sync_dir(dir) < 0)
 		return ws_fail_errno(err, "sync the folder of '%s'", name);
 	return 0;
+}
+
+int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sync,
+		    struct ws_err *err)
+{
+	WS_AUTO(ws_unsynced) struct ws_unsynced only = WS_UNSYNCED_INIT;
+
+	return replace(dir, name, buf, sync ? &only : NULL, err);
+}
+
+int ws_write_after(int dir, const char *name, const struct ws_buf *buf,
+		   struct ws_unsynced *before, struct ws_err *err)
+{
+	return replace(dir, name, buf, before, err);
 }
 
 int ws_mkdir(int dir, const char *name, mode_t mode)

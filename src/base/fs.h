@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "base/sync.h"
 
 /*
  * Files relative to a trusted directory descriptor. Wrappers of one call return -1
@@ -38,6 +39,9 @@ int ws_write_all(int fd, const void *data, size_t len);
 #define WS_TMP_PREFIX ".tmp-"
 int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sync,
 		    struct ws_err *err);
+/* The same, synced, and what is in BEFORE is on the disk before it has its name. */
+int ws_write_after(int dir, const char *name, const struct ws_buf *buf,
+		   struct ws_unsynced *before, struct ws_err *err);
 /* mkdirat that accepts a folder that is already there (but nothing else: ENOTDIR). */
 int ws_mkdir(int dir, const char *name, mode_t mode);
 /* mkdir -p below DIR, mode for each new one; no symlinks on the way. */

@@ -400,7 +400,7 @@ static void keep_repos(struct making *m)
 }
 
 /* The spec stays with the session: as given, or as it stands there already. */
-static int keep_spec(const struct making *m, struct ws_err *err)
+static int keep_spec(struct making *m, struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 	WS_AUTO_CLOSE int fd = -1;
@@ -415,8 +415,9 @@ static int keep_spec(const struct making *m, struct ws_err *err)
 			return -1;
 	}
 	fd = ws_open_beneath(m->s.dir, SPEC_FILE, O_RDONLY, 0);
-	if (fd < 0 || fsync(fd) < 0)
+	if (fd < 0)
 		return ws_fail_errno(err, "keep '%s/" SPEC_FILE "'", m->s.path);
+	ws_unsynced_take(&m->fork.unsynced, &fd);
 	return 0;
 }
 
@@ -428,7 +429,7 @@ static int commit(struct making *m, const char *status, struct ws_err *err)
 		return -1;
 	ws_session_touch(&m->s);
 	ws_session_sight(&m->s, 0, 0); /* so that gc needs no space for it */
-	return ws_session_save(&m->s, err);
+	return ws_session_save_after(&m->s, &m->fork.unsynced, err);
 }
 
 static int make_child(struct making *m, struct ws_err *err)
@@ -436,7 +437,7 @@ static int make_child(struct making *m, struct ws_err *err)
 	if (ws_session_mark(m->s.dir, true) < 0)
 		return ws_fail_errno(err, "mark '%s'", m->s.path);
 	if (ws_fork_take(&m->fork, &m->s, err) < 0 || make_folders(m, err) < 0 ||
-	    ws_fork_branches(m->root, &m->s, err) < 0 || commit(m, "created", err) < 0)
+	    ws_fork_branches(&m->fork, &m->s, err) < 0 || commit(m, "created", err) < 0)
 		return -1;
 	ws_session_mark(m->s.dir, false);
 	return 0;
@@ -470,6 +471,7 @@ static int block(struct making *m, const struct ws_err *err)
 	if (m->parent && !m->s.parent)
 		m->s.parent = ws_strdup(m->fork.parent.id);
 	ws_closep(&m->fork.store);
+	ws_unsynced_release(&m->fork.unsynced); /* it goes */
 	if (ws_shared_discard(m->root, &m->s, &other) < 0)
 		ws_warn("%s", other.msg);
 	ws_freep(&m->s.status);

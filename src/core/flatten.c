@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/lock.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "core/layer.h"
 #include "core/layer_copy.h"
@@ -46,7 +47,7 @@ static int join(const struct ws_root *root, const struct ws_session *s, size_t f
 	if (ws_layer_copy(&st, n - (unsigned)to + 1, n - (unsigned)from, dir,
 			  WS_LAYER_LINK, err) < 0)
 		return -1;
-	return syncfs(dir) < 0 ? ws_fail_errno(err, "sync a layer") : 0;
+	return ws_sync_tree(dir) < 0 ? ws_fail_errno(err, "sync a layer") : 0;
 }
 
 static int make(const struct ws_root *root, const struct ws_session *s, size_t from,
@@ -61,7 +62,7 @@ static int make(const struct ws_root *root, const struct ws_session *s, size_t f
 	ws_layer_private_name(WS_LAYER_FROZEN, s->id, name);
 	if (ws_root_scratch(root, "flat", scratch, &dir, err) == 0 &&
 	    join(root, s, from, to, dir, err) == 0 &&
-	    ws_layer_publish(root, scratch, name, &meta, err) == 0)
+	    ws_layer_publish(root, scratch, name, &meta, NULL, err) == 0)
 		return 0;
 	ws_scratch_discard(root, scratch);
 	return -1;

@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "core/gate.h"
 #include "core/layer.h"
@@ -29,6 +30,7 @@
 
 void ws_fork_release(struct ws_fork *f)
 {
+	ws_unsynced_release(&f->unsynced);
 	ws_closep(&f->store);
 	ws_closep(&f->use);
 	ws_closep(&f->lock);
@@ -185,39 +187,43 @@ static int make_empty(const struct ws_session *s, int dir, struct ws_err *err)
 }
 
 static int publish(const struct ws_root *root, const char *scratch, const char *name,
-		   struct ws_err *err)
+		   struct ws_unsynced *later, struct ws_err *err)
 {
 	const struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
 					    .kind = (char[]){ "frozen" },
 					    .created = ws_clock_wall_ns() };
 
-	return ws_layer_publish(root, scratch, name, &meta, err);
+	return ws_layer_publish(root, scratch, name, &meta, later, err);
 }
 
-static int publish_empty(const struct ws_fork *f, const char *name, struct ws_err *err)
+static int publish_empty(struct ws_fork *f, const char *name, struct ws_err *err)
 {
 	char scratch[WS_SCRATCH_NAME_MAX] = "";
 	WS_AUTO_CLOSE int dir = -1;
 
 	if (ws_root_scratch(f->root, "frozen", scratch, &dir, err) == 0 &&
 	    make_empty(&f->parent, dir, err) == 0 &&
-	    publish(f->root, scratch, name, err) == 0)
+	    publish(f->root, scratch, name, &f->unsynced, err) == 0)
 		return 0;
 	ws_scratch_discard(f->root, scratch);
 	return -1;
 }
 
-/* The parent has what was its upper as a layer, and an upper that is empty. */
-static int exchange(const struct ws_fork *f, const char *layer, struct ws_err *err)
+/*
+ * The parent has what was its upper as a layer, and an upper that is empty. To the parent
+ * it is all the same if a power cut undoes this; to the child it is not, so it is synced
+ * before that one has a record.
+ */
+static int exchange(struct ws_fork *f, const char *layer, struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = ws_format("layers/%s", layer);
 	WS_AUTO_CLOSE int dir = ws_open_dir(f->root->fd, path);
 
 	if (dir < 0 ||
-	    renameat2(f->parent.dir, "upper", dir, "root", RENAME_EXCHANGE) < 0 ||
-	    fsync(dir) < 0)
+	    renameat2(f->parent.dir, "upper", dir, "root", RENAME_EXCHANGE) < 0)
 		return ws_fail_errno(err, "freeze the upper of session '%s'",
 				     f->parent.id);
+	ws_unsynced_take(&f->unsynced, &dir);
 	return 0;
 }
 
@@ -236,7 +242,10 @@ static bool note_shared(struct ws_session *p)
 	return true;
 }
 
-/* HOME is the parent's and all its children's. A fork that died may have left it. */
+/*
+ * HOME is the parent's and all its children's. A fork that died may have left it, so it
+ * is found in either place, and the move needs no sync.
+ */
 static int share_home(const struct ws_fork *f, struct ws_err *err)
 {
 	const struct ws_session *p = &f->parent;
@@ -249,8 +258,7 @@ static int share_home(const struct ws_fork *f, struct ws_err *err)
 		return -1;
 	if (faccessat(homes, p->home, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	if (renameat2(p->dir, "home", homes, p->home, RENAME_NOREPLACE) < 0 ||
-	    fsync(homes) < 0)
+	if (renameat2(p->dir, "home", homes, p->home, RENAME_NOREPLACE) < 0)
 		return ws_fail_errno(err, "share the HOME of session '%s'", p->id);
 	return 0;
 }
@@ -271,7 +279,7 @@ static int freeze(struct ws_fork *f, struct ws_err *err)
 		ws_strv_push(&p->stack, name);
 		p->frozen++;
 	}
-	if ((edits || changed) && ws_session_save(p, err) < 0)
+	if ((edits || changed) && ws_session_save_after(p, &f->unsynced, err) < 0)
 		return -1;
 	if (edits && exchange(f, name, err) < 0)
 		return -1;
@@ -316,9 +324,9 @@ static int copy_as(const struct ws_fork *f, const char *name, bool *ret_torn,
 
 	if (ws_root_scratch(f->root, "frozen", scratch, &dir, err) == 0 &&
 	    copy_still(f, dir, ret_torn, err) == 0) {
-		if (syncfs(dir) < 0)
+		if (ws_sync_tree(dir) < 0)
 			ws_fail_errno(err, "sync the child's layer");
-		else if (publish(f->root, scratch, name, err) == 0)
+		else if (publish(f->root, scratch, name, NULL, err) == 0)
 			return 0;
 	}
 	ws_scratch_discard(f->root, scratch);

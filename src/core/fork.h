@@ -20,9 +20,10 @@
 struct ws_fork {
 	const struct ws_root *root;
 	struct ws_session parent;
-	int lock;  /* its mutex */
-	int use;   /* its lease, exclusively; -1: it has a sandbox */
-	int store; /* see shared.h; held until the child has a record */
+	int lock;		     /* its mutex */
+	int use;		     /* its lease, exclusively; -1: it has a sandbox */
+	int store;		     /* see shared.h; held until the child has a record */
+	struct ws_unsynced unsynced; /* what the child's record is to be saved after */
 	struct ws_sandbox live;
 };
 
@@ -49,7 +50,6 @@ int ws_fork_name(struct ws_fork *f, struct ws_session *child, struct ws_err *err
  * Puts each git repo of the child, which has its folders by now, onto a branch of its
  * own: wsiso/ID. (fork_git.c)
  */
-int ws_fork_branches(const struct ws_root *root, struct ws_session *child,
-		     struct ws_err *err);
+int ws_fork_branches(struct ws_fork *f, struct ws_session *child, struct ws_err *err);
 
 #endif

@@ -40,67 +40,89 @@ static bool is_taken(const struct ws_stack *st, const char *repo)
 	       strstr(ws_buf_str(&text), " refs/heads/" PREFIX "\n");
 }
 
-/* The upper gets the folder PATH, as it is in the view, or 0755. */
-static int add_folder(const struct ws_stack *st, const char *path)
+/* The upper gets the folder PATH, as it is in the view (SEEN), or 0755. */
+static int add_folder(int upper, const char *path, const struct ws_stack_part *seen)
 {
-	WS_AUTO(ws_stack_dir) struct ws_stack_dir dir = WS_STACK_DIR_INIT;
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 				     { .tv_nsec = UTIME_OMIT } };
 	mode_t mode = 0755;
 	struct stat info;
 
-	if (faccessat(st->roots[0], path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	if (ws_stack_walk(st, 0, (unsigned)st->n, path, &dir) == 0 &&
-	    fstat(dir.v[0].fd, &info) == 0) {
-		mode = dir.v[0].mended ? dir.v[0].mode : info.st_mode & 07777;
+	if (seen) {
+		if (fstat(seen->fd, &info) < 0)
+			return -1;
+		mode = seen->mended ? seen->mode : info.st_mode & 07777;
 		times[1] = info.st_mtim;
-	} else if (errno != ENOENT) {
-		return -1;
 	}
 	/* of a group of its own it could not be copied up */
-	if (mkdirat(st->roots[0], path, 0700) < 0 ||
-	    fchownat(st->roots[0], path, (uid_t)-1, getegid(), AT_SYMLINK_NOFOLLOW) < 0 ||
-	    fchmodat(st->roots[0], path, mode | 0700, 0) < 0)
+	if (mkdirat(upper, path, 0700) < 0 ||
+	    fchownat(upper, path, (uid_t)-1, getegid(), AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchmodat(upper, path, mode | 0700, 0) < 0)
 		return -1;
-	return utimensat(st->roots[0], path, times, AT_SYMLINK_NOFOLLOW);
+	return utimensat(upper, path, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* PATH, new, in the upper, with the folders on the way. */
-static int add_file(const struct ws_stack *st, const char *path, const char *text)
+/*
+ * All folders on the way to PATH: one walk through the view, however deep. Where that has
+ * none, none can be below.
+ */
+static int add_folders(const struct ws_stack *st, const char *path)
 {
 	WS_AUTO_FREE char *above = ws_strdup(path);
-	WS_AUTO_CLOSE int fd = -1;
+	WS_AUTO(ws_stack_dir) struct ws_stack_dir at = WS_STACK_DIR_INIT;
+	bool seen = true;
+	char *name = above;
 
-	for (char *end = strchr(above, '/'); end; end = strchr(end + 1, '/')) {
+	if (ws_stack_top(st, 0, (unsigned)st->n, &at) < 0)
+		return -1;
+	for (char *end; (end = strchr(name, '/')); name = end + 1) {
+		struct ws_stack_dir next = WS_STACK_DIR_INIT;
+
 		*end = '\0';
-		if (add_folder(st, above) < 0)
+		seen = seen && ws_stack_enter(&at, name, &next) == 0;
+		if (!seen && errno != ENOENT)
 			return -1;
+		ws_stack_dir_release(&at);
+		at = next;
+		if (faccessat(st->roots[0], above, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+		    add_folder(st->roots[0], above, seen ? &at.v[0] : NULL) < 0)
+			return -1;
+		errno = ENOENT;
 		*end = '/';
 	}
-	fd = ws_open_beneath(st->roots[0], path, O_WRONLY | O_CREAT | O_EXCL, 0644);
-	return fd < 0 || fchmod(fd, 0644) < 0 ||
-			       ws_write_all(fd, text, strlen(text)) < 0 || fsync(fd) < 0
-		       ? -1
-		       : 0;
+	return 0;
+}
+
+/* PATH, new, in the upper, whose folder is there; it is not synced yet. */
+static int add_file(const struct ws_stack *st, const char *path, const char *text,
+		    struct ws_unsynced *later)
+{
+	WS_AUTO_CLOSE int fd =
+		ws_open_beneath(st->roots[0], path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+
+	if (fd < 0 || fchmod(fd, 0644) < 0 || ws_write_all(fd, text, strlen(text)) < 0)
+		return -1;
+	ws_unsynced_take(later, &fd);
+	return 0;
 }
 
 /* On the commit that the parent is on; if it has none yet, on none. */
 static int put(const struct ws_stack *st, const struct ws_session_repo *r,
-	       const struct ws_commits *at, const char *branch)
+	       const struct ws_commits *at, const char *branch, struct ws_unsynced *later)
 {
 	WS_AUTO_FREE char *head = ws_format("%s/.git/HEAD", r->name);
 	WS_AUTO_FREE char *ref = ws_format("%s/.git/refs/heads/%s", r->name, branch);
 	WS_AUTO_FREE char *to = ws_format("ref: refs/heads/%s\n", branch);
 	WS_AUTO_FREE char *id = at->head ? ws_format("%s\n", at->head) : NULL;
 
-	if (id && add_file(st, ref, id) < 0)
+	if (add_folders(st, id ? ref : head) < 0 ||
+	    (id && add_file(st, ref, id, later) < 0))
 		return -1;
-	return add_file(st, head, to);
+	return add_file(st, head, to, later);
 }
 
 static int start(const struct ws_stack *st, const char *id, struct ws_session_repo *r,
-		 struct ws_err *err)
+		 struct ws_unsynced *later, struct ws_err *err)
 {
 	WS_AUTO(ws_commits) struct ws_commits at = WS_COMMITS_INIT;
 	WS_AUTO_FREE char *branch = branch_of(id);
@@ -115,7 +137,7 @@ static int start(const struct ws_stack *st, const char *id, struct ws_session_re
 			r->name, branch);
 		return 0;
 	}
-	if (put(st, r, &at, branch) < 0)
+	if (put(st, r, &at, branch, later) < 0)
 		return ws_fail_errno(err, "make the branch '%s' of repo '%s'", branch,
 				     r->name);
 	ws_freep(&r->branch);
@@ -127,16 +149,15 @@ static int start(const struct ws_stack *st, const char *id, struct ws_session_re
 	return 0;
 }
 
-int ws_fork_branches(const struct ws_root *root, struct ws_session *child,
-		     struct ws_err *err)
+int ws_fork_branches(struct ws_fork *f, struct ws_session *child, struct ws_err *err)
 {
 	WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
 
-	if (ws_stack_open(root, child, &st, err) < 0)
+	if (ws_stack_open(f->root, child, &st, err) < 0)
 		return -1;
 	for (size_t i = 0; i < child->nrepos; i++)
 		if (!strcmp(child->repos[i].vcs, "git") &&
-		    start(&st, child->id, &child->repos[i], err) < 0)
+		    start(&st, child->id, &child->repos[i], &f->unsynced, err) < 0)
 			return -1;
 	return 0;
 }

@@ -32,8 +32,13 @@ void ws_layer_meta_release(struct ws_layer_meta *m)
 
 /* ---- publish and load ---- */
 
-static int write_meta(int scratch, const struct ws_layer_meta *meta, struct ws_err *err)
+/* Not synced yet. The folder is nobody else's, so no name is needed before this one. */
+static int write_meta(int scratch, const struct ws_layer_meta *meta, int *ret_fd,
+		      struct ws_err *err)
 {
+	WS_AUTO_CLOSE int fd =
+		openat(scratch, META_FILE,
+		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 	struct ws_jsonw w;
 
@@ -42,29 +47,43 @@ static int write_meta(int scratch, const struct ws_layer_meta *meta, struct ws_e
 	ws_jsonw_fields(&w, meta_fields, meta);
 	ws_jsonw_end(&w, '}');
 	ws_jsonw_done(&w);
-	return ws_write_atomic(scratch, META_FILE, &text, true, err);
+	if (fd < 0 || ws_write_all(fd, text.data, text.len) < 0)
+		return ws_fail_errno(err, "write '" META_FILE "'");
+	*ret_fd = ws_steal_fd(&fd);
+	return 0;
 }
 
+/*
+ * Nobody looks for the layer before a record names it, which is written later. So all is
+ * synced in the end, and at once: each sync between two changes would be a commit of the
+ * filesystem's journal.
+ */
 int ws_layer_publish(const struct ws_root *root, const char *scratch, const char *name,
-		     const struct ws_layer_meta *meta, struct ws_err *err)
+		     const struct ws_layer_meta *meta, struct ws_unsynced *later,
+		     struct ws_err *err)
 {
+	WS_AUTO(ws_unsynced) struct ws_unsynced now = WS_UNSYNCED_INIT;
 	WS_AUTO_CLOSE int tmp = ws_root_dir(root, "tmp", err);
 	WS_AUTO_CLOSE int layers = tmp < 0 ? -1 : ws_root_dir(root, "layers", err);
 	WS_AUTO_CLOSE int dir = layers < 0 ? -1 : ws_open_dir(tmp, scratch);
+	WS_AUTO_CLOSE int file = -1;
 
 	if (layers < 0)
 		return -1;
 	if (dir < 0)
 		return ws_fail_errno(err, "open '%s/tmp/%s'", root->path, scratch);
-	if (write_meta(dir, meta, err) < 0)
+	if (write_meta(dir, meta, &file, err) < 0)
 		return -1;
 	if (renameat2(tmp, scratch, layers, name, RENAME_NOREPLACE) < 0) {
 		if (errno == EEXIST)
 			return ws_root_discard(root, tmp, scratch, err);
 		return ws_fail_errno(err, "publish layer '%s'", name);
 	}
-	if (fsync(layers) < 0)
-		return ws_fail_errno(err, "sync '%s/layers'", root->path);
+	ws_unsynced_take(later ? later : &now, &file);
+	ws_unsynced_take(later ? later : &now, &dir);
+	ws_unsynced_take(later ? later : &now, &layers);
+	if (ws_unsynced_settle(&now) < 0)
+		return ws_fail_errno(err, "sync layer '%s'", name);
 	return 0;
 }
 

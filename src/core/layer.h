@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/sync.h"
 #include "core/root.h"
 
 #define WS_LAYER_VERSION 1
@@ -25,10 +26,14 @@ struct ws_layer_meta {
 };
 
 void ws_layer_meta_release(struct ws_layer_meta *m);
-/* Writes meta.json into the scratch folder, syncs it, and renames that to layers/NAME. An
- * existing NAME is kept, the scratch discarded (success). */
+/*
+ * Writes meta.json into the scratch folder, renames that to layers/NAME, and syncs both;
+ * with LATER the caller does, before a record names the layer. An existing NAME is kept,
+ * the scratch discarded (success).
+ */
 int ws_layer_publish(const struct ws_root *root, const char *scratch, const char *name,
-		     const struct ws_layer_meta *meta, struct ws_err *err);
+		     const struct ws_layer_meta *meta, struct ws_unsynced *later,
+		     struct ws_err *err);
 /* base-missing, state-corrupt, state-version */
 int ws_layer_load(const struct ws_root *root, const char *name, struct ws_layer_meta *ret,
 		  struct ws_err *err);

@@ -399,6 +399,14 @@ int ws_session_check_workspace(const struct ws_session *s, struct ws_err *err)
 
 int ws_session_save(const struct ws_session *s, struct ws_err *err)
 {
+	WS_AUTO(ws_unsynced) struct ws_unsynced nothing = WS_UNSYNCED_INIT;
+
+	return ws_session_save_after(s, &nothing, err);
+}
+
+int ws_session_save_after(const struct ws_session *s, struct ws_unsynced *before,
+			  struct ws_err *err)
+{
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 	struct ws_jsonw w;
 
@@ -414,7 +422,7 @@ int ws_session_save(const struct ws_session *s, struct ws_err *err)
 	ws_jsonw_end(&w, ']');
 	ws_jsonw_end(&w, '}');
 	ws_jsonw_done(&w);
-	return ws_write_atomic(s->dir, STATE_FILE, &text, true, err);
+	return ws_write_after(s->dir, STATE_FILE, &text, before, err);
 }
 
 int ws_session_mark(int dir, bool begun)

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "base/sync.h"
 #include "core/root.h"
 #include "core/spec.h"
 
@@ -101,6 +102,9 @@ bool ws_session_is_run(const struct ws_session *s);
 int ws_session_check_workspace(const struct ws_session *s, struct ws_err *err);
 /* Writes state.json (and only that), synced. The commit point of create. */
 int ws_session_save(const struct ws_session *s, struct ws_err *err);
+/* What is in BEFORE is on the disk before the record is. */
+int ws_session_save_after(const struct ws_session *s, struct ws_unsynced *before,
+			  struct ws_err *err);
 /*
  * A child has files of ours in its upper before it has a record. Its maker says so by a
  * mark; as long as that is there, and no sandbox was ever started in the folder, nothing

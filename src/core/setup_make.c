@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "base/tree.h"
 #include "core/binds.h"
@@ -325,9 +326,9 @@ static int keep_layer(struct work *w, struct ws_setup *rec,
 
 	if (ws_tree_usage(layer->fd, "root", &rec->bytes, &entries, err) < 0)
 		return -1;
-	if (syncfs(layer->fd) < 0)
+	if (ws_sync_tree(layer->fd) < 0)
 		return ws_fail_errno(err, "sync what the setup made");
-	if (ws_layer_publish(w->root, layer->name, rec->layer, &meta, err) < 0 ||
+	if (ws_layer_publish(w->root, layer->name, rec->layer, &meta, NULL, err) < 0 ||
 	    end_record(w, rec, "done", err) < 0)
 		return -1;
 	ws_setup_log_say(w->job.log, "done after %.1f s", (double)took_ms(rec) / 1e3);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "core/layer.h"
 
@@ -66,12 +67,10 @@ static int fill(struct build *b, struct ws_err *err)
 			return -1;
 	if (b->m->fill(b->m, b->layers, b->lock, err) < 0)
 		return -1;
-	/*
-	 * the manifest will vouch for all of it, after a power cut too: one call, not
-	 * 50,000
-	 */
-	if (syncfs(b->layers[0].fd) < 0)
-		return ws_fail_errno(err, "sync the layers");
+	/* the manifest will vouch for all of it, after a power cut too */
+	for (size_t i = 0; i < b->n; i++)
+		if (ws_sync_tree(b->layers[i].fd) < 0)
+			return ws_fail_errno(err, "sync the layers");
 	return 0;
 }
 
@@ -87,7 +86,7 @@ static int publish(const struct build *b, struct ws_err *err)
 						    .created = b->s->created };
 
 		if (ws_layer_publish(b->root, b->layers[i].name, b->s->made.v[i], &meta,
-				     err) < 0)
+				     NULL, err) < 0)
 			return -1;
 	}
 	return 0;

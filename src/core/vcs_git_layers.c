@@ -424,7 +424,7 @@ static int private_layer(const struct ws_root *root, const char *name,
 
 	if (ws_root_scratch(root, "git", scratch, &dir, err) == 0 &&
 	    write_git_dir(dir, git, repo, g, err) == 0 &&
-	    ws_layer_publish(root, scratch, name, &meta, err) == 0)
+	    ws_layer_publish(root, scratch, name, &meta, NULL, err) == 0)
 		return 0;
 	ws_scratch_discard(root, scratch);
 	return -1;

@@ -20,7 +20,7 @@ struct candidate {
 };
 
 struct candidates {
-	struct candidate v[ASKED + 1]; /* used last first */
+	struct candidate v[ASKED + 1];
 	size_t n;
 };
 
@@ -49,7 +49,7 @@ static bool fits(const struct ws_snapshot *s, const struct ws_snapshot *other)
 			      WS_LAYER_INDEX.prefix);
 }
 
-/* Takes S over. */
+/* Takes S over; used last first. */
 static void keep(struct candidates *all, struct ws_snapshot *s, uint64_t used)
 {
 	size_t at = all->n++;
@@ -60,6 +60,22 @@ static void keep(struct candidates *all, struct ws_snapshot *s, uint64_t used)
 	*s = WS_SNAPSHOT_INIT;
 	if (all->n > ASKED)
 		ws_snapshot_release(&all->v[--all->n].s);
+}
+
+/*
+ * Of two that are near enough the first is taken: the one with fewer layers, or all
+ * stacks grow until they are too high.
+ */
+static void put_low_first(struct candidates *all)
+{
+	for (size_t i = 1; i < all->n; i++) {
+		struct candidate one = all->v[i];
+		size_t at = i;
+
+		for (; at > 0 && all->v[at - 1].s.layers.n > one.s.layers.n; at--)
+			all->v[at] = all->v[at - 1];
+		all->v[at] = one;
+	}
 }
 
 /* One that cannot be read is no help, and no matter here. */
@@ -78,6 +94,7 @@ static int find_candidates(const struct ws_root *root, const struct ws_snapshot 
 		    fits(s, &other))
 			keep(ret, &other, ws_snapshot_last_use(root, &other));
 	}
+	put_low_first(ret);
 	return 0;
 }
 

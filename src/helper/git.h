@@ -22,6 +22,8 @@
  *   git_pool.c     "pool": a bare store whose objects are links to the repository's
  *   git_base.c     "base": a commit's tree as files, and the index that fits them
  *   git_delta.c    "near": which commit differs least; a layer over that one's files
+ *   git_trees.c    how two trees differ
+ *   git_index.c    that one's index with a few entries changed
  *   git_filter.c   what attributes and config do to those files' bytes
  *   git_hunks.c    "hunks": how two runs of bytes differ, as the body of a patch
  */
@@ -86,26 +88,70 @@ int ws_git_config_print(git_repository *repo, struct ws_buf *checkout, struct ws
 /*
  * What git does to bytes on their way to the work tree, as far as it needs no program:
  * line ends, $Id$, encodings. Attributes are read from the repository's index and its
- * info/attributes. NEEDED: 1, or 0: nothing of the kind is asked for anywhere. APPLY
- * puts the bytes of blob ID, as they are to stand at PATH, into OUT, which is empty.
+ * info/attributes. NEEDED looks into those of ENTRIES that are attributes: 1, or 0:
+ * nothing of the kind is asked for anywhere. APPLY puts the bytes of blob ID, as they are
+ * to stand at PATH, into OUT, which is empty.
  */
-int ws_git_filter_needed(git_repository *repo, git_index *index, struct ws_err *err);
+int ws_git_filter_needed(git_repository *repo, git_index_entry *const *entries, size_t n,
+			 struct ws_err *err);
 int ws_git_filter_apply(git_repository *repo, const char *path, const git_oid *id,
 			const void *data, size_t len, struct ws_buf *out,
 			struct ws_err *err);
 
-/* What a layer over the files of another commit has in it: paths of the repository. */
+/* OLD, NEW: what stands at PATH, no folder; one of them may be NULL. Not 0 ends it. */
+typedef int ws_git_each_change(void *data, const char *path, const git_tree_entry *old,
+			       const git_tree_entry *new);
+/* What EACH returned, or libgit2's error. A folder's paths follow each other. */
+int ws_git_trees_compare(git_repository *repo, const git_tree *old, const git_tree *new,
+			 ws_git_each_change *each, void *data);
+
+/* An entry as it stands in the file, or one that is FRESH; neither: it goes. */
+struct ws_git_index_entry {
+	const char *path;
+	const uint8_t *raw;
+	const git_index_entry *fresh; /* the caller's, read when the index is written */
+};
+
+/* The index of a kept revision, and what becomes of it. */
+struct ws_git_index {
+	const uint8_t *data; /* the file, mapped */
+	size_t len;
+	const uint8_t *extensions; /* in it */
+	struct ws_git_index_entry *v;
+	size_t n;
+	struct ws_git_index_entry *changes;
+	size_t nchanges;
+};
+
+void ws_git_index_release(struct ws_git_index *index);
+int ws_git_index_map(const char *file, struct ws_git_index *ret, struct ws_err *err);
+/* Once. Takes CHANGES over, and sorts them. */
+void ws_git_index_change(struct ws_git_index *index, struct ws_git_index_entry *changes,
+			 size_t n);
+const struct ws_git_index_entry *ws_git_index_get(const struct ws_git_index *index,
+						  const char *path);
+bool ws_git_index_has_below(const struct ws_git_index *index, const char *path);
+/* Path, mode and id of E. */
+git_index_entry ws_git_index_entry(const struct ws_git_index_entry *e);
+/* As the new file "index" of the git dir GIT. */
+int ws_git_index_write(const struct ws_git_index *index, const char *git,
+		       struct ws_err *err);
+
+/* What a layer over the files of another commit has in it, and its index. */
 struct ws_git_delta {
-	struct ws_strv written;
-	struct ws_strv hidden; /* by a whiteout */
+	struct ws_strv gone, come; /* paths */
+	git_index_entry *written;  /* sorted; they have no stat data yet */
+	size_t nwritten;
+	struct ws_strv hidden; /* by a whiteout: paths */
+	struct ws_git_index index;
+	git_index_entry *attributes; /* all of its entries that are attributes */
+	size_t nattributes;
 };
 
 void ws_git_delta_release(struct ws_git_delta *d);
-/* Makes INDEX, that of commit NEAR, the one of TREE; what is new has no stat data yet. */
-int ws_git_delta_apply(git_repository *repo, const char *near, git_tree *tree,
-		       git_index *index, struct ws_git_delta *ret, struct ws_err *err);
-/* The git dir GIT gets a copy of the index FILE. */
-int ws_git_delta_index(const char *file, const char *git, struct ws_err *err);
+/* How TREE differs from commit NEAR, whose kept index is FILE. */
+int ws_git_delta_plan(git_repository *repo, const char *near, git_tree *tree,
+		      const char *file, struct ws_git_delta *ret, struct ws_err *err);
 
 /* "Name <address>" for commits and reflogs; never empty. */
 void ws_git_config_ident(git_repository *repo, char **ret_name, char **ret_email);

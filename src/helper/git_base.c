@@ -102,32 +102,34 @@ static int open_commit(struct base *b, struct ws_err *err)
 		      : 0;
 }
 
-/* The I-th that is to be written. */
-static const git_index_entry *nth(const struct base *b, size_t i)
-{
-	return b->near ? git_index_get_bypath(b->index, b->delta.written.v[i], 0)
-		       : git_index_get_byindex(b->index, i);
-}
-
 /*
  * The index lists every file of the tree, in order, with the tree's own hashes kept (so
  * that status need not read the trees). Its entries are const to us by its interface, but
  * are plain memory of the index: their stat data is put in where they stand, since adding
  * them anew would throw those hashes away.
  */
-static int list_entries(struct base *b, struct ws_err *err)
+static int list_all(struct base *b, struct ws_err *err)
 {
 	if (git_repository_index(&b->index, b->repo) < 0 ||
-	    (!b->near && git_index_read_tree(b->index, b->tree) < 0))
+	    git_index_read_tree(b->index, b->tree) < 0)
 		return ws_git_fail(err, WS_SNAPSHOT_FAILED, "read the tree of %.12s",
 				   b->commit);
-	if (b->near &&
-	    ws_git_delta_apply(b->repo, b->near, b->tree, b->index, &b->delta, err) < 0)
-		return -1;
-	b->n = b->near ? b->delta.written.n : git_index_entrycount(b->index);
+	b->n = git_index_entrycount(b->index);
 	b->entries = ws_grow(NULL, b->n + 1, sizeof(*b->entries));
 	for (size_t i = 0; i < b->n; i++)
-		b->entries[i] = (git_index_entry *)nth(b, i);
+		b->entries[i] = (git_index_entry *)git_index_get_byindex(b->index, i);
+	return 0;
+}
+
+static int list_changed(struct base *b, struct ws_err *err)
+{
+	if (ws_git_delta_plan(b->repo, b->near, b->tree, b->near_index, &b->delta, err) <
+	    0)
+		return -1;
+	b->n = b->delta.nwritten;
+	b->entries = ws_grow(NULL, b->n + 1, sizeof(*b->entries));
+	for (size_t i = 0; i < b->n; i++)
+		b->entries[i] = &b->delta.written[i];
 	return 0;
 }
 
@@ -434,19 +436,35 @@ void ws_git_forget_host(void)
 	git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_PROGRAMDATA, "");
 }
 
+static int is_filtered(const struct base *b, struct ws_err *err)
+{
+	const struct ws_git_delta *d = &b->delta;
+	WS_AUTO_FREE git_index_entry **all = NULL;
+
+	if (!b->near)
+		return ws_git_filter_needed(b->repo, b->entries, b->n, err);
+	all = ws_grow(NULL, d->nattributes + 1, sizeof(*all));
+	for (size_t i = 0; i < d->nattributes; i++)
+		all[i] = &d->attributes[i];
+	return ws_git_filter_needed(b->repo, all, d->nattributes, err);
+}
+
 static int build(struct base *b, struct ws_err *err)
 {
 	int filtered;
 
-	if (open_commit(b, err) < 0 || list_entries(b, err) < 0 ||
+	if (open_commit(b, err) < 0 ||
+	    (b->near ? list_changed(b, err) : list_all(b, err)) < 0 ||
 	    prepare_folders(b, err) < 0 || hide_gone(b, err) < 0)
 		return -1;
-	filtered = ws_git_filter_needed(b->repo, b->index, err);
+	filtered = is_filtered(b, err);
 	if (filtered < 0)
 		return -1;
 	b->filtered = filtered;
 	if (write_files(b, err) < 0)
 		return -1;
+	if (b->near)
+		return ws_git_index_write(&b->delta.index, b->git, err);
 	if (git_index_write(b->index) < 0)
 		return ws_git_fail(err, WS_SNAPSHOT_FAILED, "write the index");
 	return 0;
@@ -479,7 +497,5 @@ int ws_answer_base(int argc, char **argv, struct ws_buf *out, struct ws_err *err
 	b.dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b.dir < 0)
 		return ws_fail_errno(err, "open '%s'", dir);
-	if (b.near && ws_git_delta_index(b.near_index, b.git, err) < 0)
-		return -1;
 	return build(&b, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,9 +13,9 @@
  * A commit as what differs from another one, whose files are there: which of several is
  * the nearest, and what stands and what is hidden in a layer over that one's.
  */
-#define PART 8	  /* more than one path in so many, and a tree of its own is as good */
-#define MOST 4096 /* the index is changed path by path */
-#define HEADER 12 /* of an index: "DIRC", version, count of entries */
+#define PART 8	   /* more than one path in so many, and a tree of its own is as good */
+#define ENOUGH 128 /* fewer than one in so many: the index takes longer than the files */
+#define HEADER 12  /* of an index: "DIRC", version, count of entries */
 
 /* ---- near: which one ---- */
 
@@ -25,6 +26,7 @@ struct near {
 	git_tree *tree;
 	const char *best;
 	size_t changed; /* by BEST */
+	bool enough;	/* BEST is as good as any */
 };
 
 static void near_release(struct near *n)
@@ -60,52 +62,46 @@ static size_t count_entries(const char *file)
 	       head[11];
 }
 
-/* How far it may go on. */
-struct limit {
-	size_t left;
+struct count {
+	size_t n, limit;
 };
 
 /*
  * Attributes decide about the bytes of files that are the same in both, so a change of
  * theirs ends it, too.
  */
-static int count_change(const git_diff *diff, const git_diff_delta *d,
-			const char *pathspec, void *data)
+static int count_change(void *data, const char *path, const git_tree_entry *old,
+			const git_tree_entry *new)
 {
-	const char *path = d->old_file.path ? d->old_file.path : d->new_file.path;
 	const char *slash = strrchr(path, '/');
-	struct limit *limit = data;
+	struct count *count = data;
 
-	(void)diff;
-	(void)pathspec;
-	if (limit->left == 0 || !strcmp(slash ? slash + 1 : path, WS_GIT_ATTRIBUTES))
+	(void)old;
+	(void)new;
+	if (count->n == count->limit ||
+	    !strcmp(slash ? slash + 1 : path, WS_GIT_ATTRIBUTES))
 		return -1;
-	limit->left--;
+	count->n++;
 	return 0;
 }
 
 /* One that cannot be compared is not near. */
 static void compare(struct near *n, const char *commit, const char *index)
 {
-	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
-	struct limit limit = { count_entries(index) / PART };
+	size_t entries = count_entries(index);
+	struct count count = { .limit = entries / PART };
 	git_tree *tree = NULL;
-	git_diff *diff = NULL;
 
-	if (limit.left > MOST)
-		limit.left = MOST;
 	/* equally near is not nearer */
-	if (n->best && limit.left >= n->changed)
-		limit.left = n->changed ? n->changed - 1 : 0;
-	opts.notify_cb = count_change;
-	opts.payload = &limit;
-	if ((n->best && n->changed == 0) || find_tree(n->repo, commit, &tree) < 0)
+	if (n->best && count.limit >= n->changed)
+		count.limit = n->changed - 1;
+	if (find_tree(n->repo, commit, &tree) < 0)
 		return;
-	if (git_diff_tree_to_tree(&diff, n->repo, tree, n->tree, &opts) == 0) {
+	if (ws_git_trees_compare(n->repo, tree, n->tree, count_change, &count) == 0) {
 		n->best = commit;
-		n->changed = git_diff_num_deltas(diff);
+		n->changed = count.n;
+		n->enough = n->changed <= entries / ENOUGH;
 	}
-	git_diff_free(diff);
 	git_tree_free(tree);
 }
 
@@ -137,7 +133,7 @@ int ws_answer_near(int argc, char **argv, struct ws_buf *out, struct ws_err *err
 		return ws_fail(err, WS_INTERNAL, "near: to what, and of which?");
 	if (open_near(&n, err) < 0)
 		return -1;
-	for (size_t i = 0; i < rest.n; i += 2)
+	for (size_t i = 0; i < rest.n && !n.enough; i += 2)
 		compare(&n, rest.v[i], rest.v[i + 1]);
 	ws_jsonw_init(&w, out, false);
 	ws_jsonw_object(&w, NULL);
@@ -152,26 +148,21 @@ int ws_answer_near(int argc, char **argv, struct ws_buf *out, struct ws_err *err
 
 /* ---- the layer ---- */
 
-static bool has_below(git_index *index, const char *path)
-{
-	WS_AUTO_FREE char *folder = ws_format("%s/", path);
-
-	return git_index_find_prefix(NULL, index, folder) == 0;
-}
-
 /* A submodule is a folder, too. */
-static bool is_folder(git_index *index, const char *path)
+static bool is_folder(const struct ws_git_index *index, const char *path)
 {
-	const git_index_entry *e = git_index_get_bypath(index, path, 0);
+	const struct ws_git_index_entry *e = ws_git_index_get(index, path);
 
-	return e ? e->mode == GIT_FILEMODE_COMMIT : has_below(index, path);
+	return e ? ws_git_index_entry(e).mode == GIT_FILEMODE_COMMIT
+		 : ws_git_index_has_below(index, path);
 }
 
 /*
  * PATH is no more: the topmost part of it that is no folder now is hidden, unless what
  * stands there hides it.
  */
-static void hide(git_index *index, const char *path, struct ws_strv *hidden)
+static void hide(const struct ws_git_index *index, const char *path,
+		 struct ws_strv *hidden)
 {
 	WS_AUTO_FREE char *part = ws_strdup(path);
 	char *end = part;
@@ -180,7 +171,7 @@ static void hide(git_index *index, const char *path, struct ws_strv *hidden)
 		end += strcspn(end, "/");
 		*end = '\0';
 		if (!is_folder(index, part)) {
-			if (!git_index_get_bypath(index, part, 0) &&
+			if (!ws_git_index_get(index, part) &&
 			    (!hidden->n || strcmp(hidden->v[hidden->n - 1], part) != 0))
 				ws_strv_push(hidden, part);
 			return;
@@ -189,82 +180,90 @@ static void hide(git_index *index, const char *path, struct ws_strv *hidden)
 	} while (*end++);
 }
 
-/* All that goes first: a folder may come where a file was, or the other way round. */
-static int change_index(git_index *index, const git_diff *diff, struct ws_git_delta *ret)
+static int by_path(const void *a, const void *b)
 {
-	size_t n = git_diff_num_deltas(diff);
-	int rc = 0;
+	return strcmp(((const git_index_entry *)a)->path,
+		      ((const git_index_entry *)b)->path);
+}
 
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		const git_diff_delta *d = git_diff_get_delta(diff, i);
+static int note_change(void *data, const char *path, const git_tree_entry *old,
+		       const git_tree_entry *new)
+{
+	struct ws_git_delta *d = data;
 
-		if (d->status == GIT_DELTA_DELETED)
-			rc = git_index_remove(index, d->old_file.path, 0);
+	(void)old;
+	if (!new) {
+		ws_strv_push(&d->gone, path);
+		return 0;
 	}
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		const git_diff_delta *d = git_diff_get_delta(diff, i);
-		const git_index_entry entry = { .path = d->new_file.path,
-						.mode = d->new_file.mode,
-						.id = d->new_file.id };
+	ws_strv_push(&d->come, path);
+	d->written = ws_grow(d->written, d->come.n, sizeof(*d->written));
+	d->written[d->nwritten++] =
+		(git_index_entry){ .path = d->come.v[d->come.n - 1],
+				   .mode = git_tree_entry_filemode(new),
+				   .id = *git_tree_entry_id(new) };
+	return 0;
+}
 
-		if (d->status == GIT_DELTA_DELETED)
+/* A folder may come where a file was, or the other way round. */
+static void change_index(struct ws_git_delta *d)
+{
+	size_t n = d->gone.n + d->nwritten;
+	struct ws_git_index_entry *changes = ws_alloc((n + 1) * sizeof(*changes));
+
+	if (d->nwritten)
+		qsort(d->written, d->nwritten, sizeof(*d->written), by_path);
+	for (size_t i = 0; i < d->gone.n; i++)
+		changes[i].path = d->gone.v[i];
+	for (size_t i = 0; i < d->nwritten; i++) {
+		changes[d->gone.n + i].path = d->written[i].path;
+		changes[d->gone.n + i].fresh = &d->written[i];
+	}
+	ws_git_index_change(&d->index, changes, n);
+	for (size_t i = 0; i < d->gone.n; i++)
+		hide(&d->index, d->gone.v[i], &d->hidden);
+}
+
+static void find_attributes(struct ws_git_delta *d)
+{
+	for (size_t i = 0; i < d->index.n; i++) {
+		const char *slash = strrchr(d->index.v[i].path, '/');
+
+		if (strcmp(slash ? slash + 1 : d->index.v[i].path, WS_GIT_ATTRIBUTES) !=
+		    0)
 			continue;
-		rc = git_index_add(index, &entry);
-		ws_strv_push(&ret->written, entry.path);
+		d->attributes = ws_grow(d->attributes, d->nattributes + 1,
+					sizeof(*d->attributes));
+		d->attributes[d->nattributes++] = ws_git_index_entry(&d->index.v[i]);
 	}
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		const git_diff_delta *d = git_diff_get_delta(diff, i);
-
-		if (d->status == GIT_DELTA_DELETED)
-			hide(index, d->old_file.path, &ret->hidden);
-	}
-	return rc;
 }
 
 void ws_git_delta_release(struct ws_git_delta *d)
 {
-	ws_strv_release(&d->written);
+	ws_freep(&d->written);
+	ws_freep(&d->attributes);
 	ws_strv_release(&d->hidden);
+	ws_git_index_release(&d->index);
+	ws_strv_release(&d->gone);
+	ws_strv_release(&d->come);
 }
 
-int ws_git_delta_apply(git_repository *repo, const char *near, git_tree *tree,
-		       git_index *index, struct ws_git_delta *ret, struct ws_err *err)
+int ws_git_delta_plan(git_repository *repo, const char *near, git_tree *tree,
+		      const char *file, struct ws_git_delta *ret, struct ws_err *err)
 {
-	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
 	git_tree *old = NULL;
-	git_diff *diff = NULL;
 	int rc;
 
-	/* a submodule's commit is in no store of ours */
-	git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 0);
-	opts.ignore_submodules = GIT_SUBMODULE_IGNORE_NONE;
+	if (ws_git_index_map(file, &ret->index, err) < 0)
+		return -1;
 	rc = find_tree(repo, near, &old);
 	if (rc == 0)
-		rc = git_diff_tree_to_tree(&diff, repo, old, tree, &opts);
-	if (rc == 0)
-		rc = change_index(index, diff, ret);
-	git_diff_free(diff);
+		rc = ws_git_trees_compare(repo, old, tree, note_change, ret);
 	git_tree_free(old);
-	return rc < 0 ? ws_git_fail(err, WS_SNAPSHOT_FAILED, "compare with commit %.12s",
-				    near)
-		      : 0;
-}
-
-/* A copy, which is to be changed. */
-int ws_git_delta_index(const char *file, const char *git, struct ws_err *err)
-{
-	WS_AUTO_FREE char *path = ws_format("%s/index", git);
-	WS_AUTO_CLOSE int from = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	WS_AUTO_CLOSE int to =
-		from < 0
-			? -1
-			: open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			       0644);
-	ssize_t n = 1;
-
-	while (to >= 0 && n > 0)
-		n = copy_file_range(from, NULL, to, NULL, (size_t)1 << 30, 0);
-	if (to < 0 || n < 0)
-		return ws_fail_errno(err, "copy '%s'", file);
+	if (rc < 0)
+		return ws_git_fail(err, WS_SNAPSHOT_FAILED, "compare with commit %.12s",
+				   near);
+	change_index(ret);
+	find_attributes(ret);
 	return 0;
 }

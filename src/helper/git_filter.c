@@ -72,13 +72,13 @@ static int entry_asks(git_repository *repo, const git_index_entry *e, struct ws_
 	return yes;
 }
 
-int ws_git_filter_needed(git_repository *repo, git_index *index, struct ws_err *err)
+int ws_git_filter_needed(git_repository *repo, git_index_entry *const *entries, size_t n,
+			 struct ws_err *err)
 {
-	size_t n = git_index_entrycount(index);
 	int rc = repo_asks(repo, err);
 
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = entry_asks(repo, git_index_get_byindex(index, i), err);
+		rc = entry_asks(repo, entries[i], err);
 	return rc;
 }
 

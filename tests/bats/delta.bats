@@ -98,6 +98,8 @@ as_checkout() {
 		[ "$depth" -le "$most" ] || most=$depth
 		[[ "$(kinds_of "r$i")" != *delta* ]] || deltas=$((deltas + 1))
 		as_checkout "r$i" HEAD || { echo "seed $i"; return 1; }
+		# it looks at the index's own checksum and at the trees that it knows
+		[ "$i" -lt "$n" ] && [ $((i % 20)) -ne 0 ] || ws exec "r$i" -- git fsck --no-dangling --no-progress
 		ws delete -f "r$((i - 1))"
 	done
 	[ "$deltas" -ge $((n / 2)) ]
@@ -120,6 +122,7 @@ as_checkout() {
 	echo x >file/x
 	echo y >link/y
 	echo now >a
+	echo 2 >second # the first is less near to what follows
 	commit_all 2
 	session_at s2 HEAD
 	rm -r a file link
@@ -153,6 +156,8 @@ as_checkout() {
 	hgit rm -rq sub
 	hgit update-index --add --cacheinfo "160000,$commit,sub"
 	hgit update-index --add --cacheinfo "160000,$commit,other/deep"
+	echo 2 >second # the first is less near to what follows
+	hgit add second
 	hgit commit -qm submodules
 	session_at s2 HEAD
 	hgit update-index --add --cacheinfo "160000,$(hgit rev-parse HEAD),sub"
@@ -273,4 +278,22 @@ as_checkout() {
 	done
 	for i in "${pids[@]}"; do wait "$i"; done
 	for ((i = 0; i < n; i++)); do as_checkout "c$i" "HEAD~$((n - 1 - i))"; done
+}
+
+@test "a few files are synced by themselves: nobody waits for what others write" {
+	need_program strace
+	wide_repo "$T/app" 600
+	spec "$T/spec.json" "$(repo_spec "$T/app")"
+	traced() {
+		ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o "$T/calls" -e trace=syncfs,fsync \
+			"$WSISO" --root "$ROOT" snapshot create --spec "$T/spec.json"
+	}
+	traced
+	grep -q ' syncfs(' "$T/calls"
+	echo more >>"$T/app/fill/7"
+	commit_all near
+	traced
+	refute grep -q ' syncfs(' "$T/calls"
+	# the file, its folders, the index and what else a git dir has, the records
+	[ "$(grep -c ' fsync(' "$T/calls")" -ge 20 ]
 }

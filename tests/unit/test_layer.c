@@ -77,7 +77,7 @@ static void facts_of_publishing(void)
 	CHECK(!ws_layer_exists(&root, "l1"));
 	CHECK_INT(ws_layer_load(&root, "l1", &back, &err), -1);
 	CHECK_INT(err.kind, WS_BASE_MISSING);
-	CHECK_INT(ws_layer_publish(&root, first, "l1", &meta, &err), 0);
+	CHECK_INT(ws_layer_publish(&root, first, "l1", &meta, NULL, &err), 0);
 	CHECK(ws_layer_exists(&root, "l1"));
 	/* whatever the umask, the sandbox's user can read it */
 	CHECK_INT(mode_of("layers/l1/root/app/sub"), 0755);
@@ -91,7 +91,7 @@ static void facts_of_publishing(void)
 	/* the first one stays */
 	meta.created = 6;
 	make_scratch(second);
-	CHECK_INT(ws_layer_publish(&root, second, "l1", &meta, &err), 0);
+	CHECK_INT(ws_layer_publish(&root, second, "l1", &meta, NULL, &err), 0);
 	ws_layer_meta_release(&back);
 	CHECK_INT(ws_layer_load(&root, "l1", &back, &err), 0);
 	CHECK_INT(back.created, 5);
