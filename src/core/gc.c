@@ -57,6 +57,14 @@ bool ws_gc_is_older(const struct ws_gc_run *run, uint64_t ns)
 	return ns < (uint64_t)began->tv_sec * 1000000000u + (uint64_t)began->tv_nsec;
 }
 
+bool ws_gc_is_short_of_space(const struct ws_gc_run *run)
+{
+	uint64_t left;
+
+	return ws_fs_free(run->root->fd, &left) == 0 &&
+	       (double)left < run->spec.snapshots.min_free_gb * 1e9;
+}
+
 void ws_gc_item_add(struct ws_gc_run *run, const char *kind, const char *id,
 		    enum ws_gc_action action, uint64_t bytes, const char *reason, ...)
 {

@@ -26,6 +26,8 @@ struct ws_gc_run {
 bool ws_gc_time_over(struct ws_gc_run *run);
 /* Was NS before this run began? A later change may be that of one who counts on it. */
 bool ws_gc_is_older(const struct ws_gc_run *run, uint64_t ns);
+/* Is less free than min_free_gb, right now? */
+bool ws_gc_is_short_of_space(const struct ws_gc_run *run);
 /* Adds an item; REASON as printf has it. */
 void ws_gc_item_add(struct ws_gc_run *run, const char *kind, const char *id,
 		    enum ws_gc_action action, uint64_t bytes, const char *reason, ...)
@@ -39,6 +41,8 @@ void ws_gc_heed(struct ws_gc_run *run, const struct ws_spec *session);
 
 /* Expires sessions, ends tombstones, and marks what the others have. */
 int ws_gc_sessions(struct ws_gc_run *run, struct ws_err *err);
+/* Marks what sessions have by now, besides; false: one of them cannot be read. */
+bool ws_gc_mark_again(struct ws_gc_run *run);
 /* Removes snapshots, layers and pools that nobody has. */
 int ws_gc_store(struct ws_gc_run *run, struct ws_err *err);
 

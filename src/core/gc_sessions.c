@@ -16,6 +16,7 @@
 #include "core/setup.h"
 #include "core/shared.h"
 #include "core/snapshot.h"
+#include "core/users.h"
 
 #define GRACE_MS 2000
 #define ABANDONED_S 86400
@@ -303,6 +304,28 @@ static void see(struct ws_gc_run *run, int sessions, const char *id)
 	}
 }
 
+static void settle(struct ws_gc_run *run)
+{
+	ws_refs_settle(&run->layers);
+	ws_refs_settle(&run->homes);
+	ws_refs_settle(&run->snapshots);
+	ws_refs_settle(&run->pools);
+}
+
+static void mark_one(void *arg, const struct ws_session *s)
+{
+	mark(arg, s);
+}
+
+bool ws_gc_mark_again(struct ws_gc_run *run)
+{
+	struct ws_err err = WS_ERR_INIT;
+	int rc = ws_users_visit(run->root, true, mark_one, run, &err);
+
+	settle(run);
+	return rc == 0;
+}
+
 int ws_gc_sessions(struct ws_gc_run *run, struct ws_err *err)
 {
 	WS_AUTO_CLOSE int sessions = ws_root_dir(run->root, "sessions", err);
@@ -312,9 +335,6 @@ int ws_gc_sessions(struct ws_gc_run *run, struct ws_err *err)
 		return -1;
 	for (size_t i = 0; i < ids.n; i++)
 		see(run, sessions, ids.v[i]);
-	ws_refs_settle(&run->layers);
-	ws_refs_settle(&run->homes);
-	ws_refs_settle(&run->snapshots);
-	ws_refs_settle(&run->pools);
+	settle(run);
 	return 0;
 }

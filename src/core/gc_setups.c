@@ -60,38 +60,49 @@ int ws_gc_setups_read(struct ws_gc_run *run, struct ws_gc_setups *ret, struct ws
 
 /* ---- sweep ---- */
 
-static bool is_used(const struct ws_gc_setups *all, const struct ws_gc_setup *one)
+static bool is_used(const void *store, const void *thing)
 {
+	const struct ws_gc_setups *all = store;
+	const struct ws_gc_setup *one = thing;
+
 	return one->s.layer && ws_refs_count(&all->run->layers, one->s.layer) > 0;
 }
 
 /* A touch since this run began is the sign of one who counts on it. */
-static bool is_unchanged(const struct ws_gc_setups *all, const struct ws_gc_setup *one)
+static int hold(const void *store, const void *thing)
 {
+	const struct ws_gc_setups *all = store;
+	const struct ws_gc_setup *one = thing;
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_CLOSE int lock = ws_setup_lock(all->run->root, one->s.key, true, 0, &err);
 	uint64_t now = ws_setup_last_use(all->run->root, &one->s);
 
-	return now == one->last && ws_gc_is_older(all->run, now);
+	return now == one->last && ws_gc_is_older(all->run, now) ? ws_steal_fd(&lock)
+								 : -1;
 }
 
-/* False: somebody makes or takes it right now, or it could not be removed. */
-static bool remove_it(struct ws_gc_setups *all, struct ws_gc_setup *one, const char *why)
+static void remove_it(void *store, void *thing, const char *why)
 {
+	struct ws_gc_setups *all = store;
+	struct ws_gc_setup *one = thing;
 	struct ws_gc_run *run = all->run;
 	struct ws_err err = WS_ERR_INIT;
-	WS_AUTO_CLOSE int lock = ws_setup_lock(run->root, one->s.key, true, 0, &err);
 
-	if (lock < 0 || !is_unchanged(all, one))
-		return false;
 	if (!run->opts->dry_run && ws_setup_remove(run->root, &one->s, &err) < 0) {
 		ws_gc_item_add(run, "setup", one->s.key, WS_GC_LEFT, 0, "%s", err.msg);
-		return false;
+		return;
 	}
 	one->gone = true;
 	ws_gc_item_add(run, "setup", one->s.key, WS_GC_REMOVED, one->s.bytes,
 		       "%s of '%s' at %.12s: %s", one->s.name, one->s.repo,
 		       one->s.revision ? one->s.revision : "", why);
-	return true;
 }
+
+static const struct ws_gc_sort faulty = {
+	.hold = hold,
+	.is_used = is_used,
+	.remove = remove_it,
+};
 
 /* Why it is nothing worth keeping, whoever may ask for it; NULL: it is. */
 static const char *find_fault(const struct ws_gc_setups *all,
@@ -120,40 +131,75 @@ static uint64_t bytes_of(const struct ws_gc_setups *all, const struct ws_gc_setu
 	return sum;
 }
 
-static void keep_budgets(struct ws_gc_setups *all)
+static bool is_over_budget(const void *store, const void *thing)
 {
-	uint64_t budget = all->run->spec.project_setup.cache_budget_bytes;
+	const struct ws_gc_setups *all = store;
 
+	return bytes_of(all, thing) > all->run->spec.project_setup.cache_budget_bytes;
+}
+
+static const struct ws_gc_sort over_budget = {
+	.hold = hold,
+	.is_used = is_used,
+	.is_needed = is_over_budget,
+	.remove = remove_it,
+};
+
+static void keep_budgets(struct ws_gc_setups *all, struct ws_gc_victims *victims)
+{
 	for (size_t i = 0; i < all->n && !ws_gc_time_over(all->run); i++) {
 		struct ws_gc_setup *one = &all->v[i];
 
 		if (!one->gone && one->s.bytes && !is_used(all, one) &&
-		    bytes_of(all, one) > budget)
-			remove_it(all, one, "its repository has more than its budget");
+		    is_over_budget(all, one))
+			ws_gc_victims_add(victims, &over_budget, all, one,
+					  "its repository has more than its budget");
 	}
+	ws_gc_victims_end(victims);
 }
 
 void ws_gc_setups_clean(struct ws_gc_setups *all)
 {
+	struct ws_gc_victims victims = { .run = all->run };
+
 	for (size_t i = 0; i < all->n && !ws_gc_time_over(all->run); i++) {
 		const char *fault = find_fault(all, &all->v[i]);
 
 		if (fault && !is_used(all, &all->v[i]))
-			remove_it(all, &all->v[i], fault);
+			ws_gc_victims_add(&victims, &faulty, all, &all->v[i], fault);
 	}
-	keep_budgets(all);
+	ws_gc_victims_end(&victims);
+	keep_budgets(all, &victims);
 }
 
-bool ws_gc_setups_evict(struct ws_gc_setups *all, uint64_t before)
+/* ---- a disk that is full ---- */
+
+static bool is_wanted(const void *store, const void *thing)
 {
-	for (size_t i = 0; i < all->n && all->v[i].last < before; i++) {
-		struct ws_gc_setup *one = &all->v[i];
+	const struct ws_gc_setups *all = store;
+
+	(void)thing;
+	return ws_gc_is_short_of_space(all->run);
+}
+
+static const struct ws_gc_sort spare = {
+	.hold = hold,
+	.is_used = is_used,
+	.is_needed = is_wanted,
+	.remove = remove_it,
+};
+
+size_t ws_gc_setups_spare(struct ws_gc_setups *all, size_t from, uint64_t before,
+			  struct ws_gc_victims *victims)
+{
+	for (; from < all->n && all->v[from].last < before; from++) {
+		struct ws_gc_setup *one = &all->v[from];
 
 		if (ws_gc_time_over(all->run))
-			return false;
-		if (!one->gone && one->s.bytes && !is_used(all, one) &&
-		    remove_it(all, one, "no session has it, and the disk is full"))
-			return true;
+			break;
+		if (!one->gone && one->s.bytes && !is_used(all, one))
+			ws_gc_victims_add(victims, &spare, all, one,
+					  "no session has it, and the disk is full");
 	}
-	return false;
+	return from;
 }

@@ -2,7 +2,7 @@
 #ifndef WS_CORE_GC_SETUPS_H
 #define WS_CORE_GC_SETUPS_H
 
-#include "core/gc_run.h"
+#include "core/gc_victims.h"
 #include "core/setup.h"
 
 /* What setup scripts have made, for one run of gc. */
@@ -31,8 +31,11 @@ int ws_gc_setups_read(struct ws_gc_run *run, struct ws_gc_setups *ret,
  * stands on.
  */
 void ws_gc_setups_clean(struct ws_gc_setups *all);
-/* Removes the oldest that no session has and that was last used before BEFORE; false:
- * there is none. */
-bool ws_gc_setups_evict(struct ws_gc_setups *all, uint64_t before);
+/*
+ * While the disk is too full: adds those from the FROM-th on that no session has, and
+ * that were last used before BEFORE. Returns where to go on.
+ */
+size_t ws_gc_setups_spare(struct ws_gc_setups *all, size_t from, uint64_t before,
+			  struct ws_gc_victims *victims);
 
 #endif

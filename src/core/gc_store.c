@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/tree.h"
 #include "core/gc_setups.h"
+#include "core/gc_victims.h"
 #include "core/layer.h"
 #include "core/shared.h"
 #include "core/snapshot.h"
@@ -113,8 +114,6 @@ static int read_store(struct store *st, struct ws_err *err)
 	return ws_gc_setups_read(st->run, &st->setups, err);
 }
 
-/* ---- sweep ---- */
-
 static uint64_t remove_layer(const struct ws_gc_run *run, const char *name,
 			     struct ws_err *err)
 {
@@ -130,22 +129,35 @@ static uint64_t remove_layer(const struct ws_gc_run *run, const char *name,
 	return bytes;
 }
 
-static bool is_unchanged(const struct store *st, const struct manifest *m)
+/* ---- snapshots ---- */
+
+static int hold_snapshot(const void *store, const void *thing)
 {
+	const struct store *st = store;
+	const struct manifest *m = thing;
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_CLOSE int lock = ws_snapshot_try(st->run->root, m->s.key, true, &err);
 	uint64_t now = ws_snapshot_last_use(st->run->root, &m->s);
 
-	return now == m->last && ws_gc_is_older(st->run, now);
+	return now == m->last && ws_gc_is_older(st->run, now) ? ws_steal_fd(&lock) : -1;
+}
+
+static bool has_session(const void *store, const void *thing)
+{
+	const struct store *st = store;
+	const struct manifest *m = thing;
+
+	return !m->s.building && ws_refs_count(&st->run->snapshots, m->s.key) > 0;
 }
 
 /* With it go the layers that only it has. */
-static void remove_snapshot(struct store *st, struct manifest *m, const char *why)
+static void remove_snapshot(void *store, void *thing, const char *why)
 {
+	struct store *st = store;
+	struct manifest *m = thing;
 	struct ws_err err = WS_ERR_INIT;
-	WS_AUTO_CLOSE int lock = ws_snapshot_try(st->run->root, m->s.key, true, &err);
 	uint64_t bytes = 0;
 
-	if (lock < 0 || !is_unchanged(st, m))
-		return; /* somebody builds or takes it right now */
 	/* first: whoever looks for the snapshot from now on makes it anew */
 	if (!st->run->opts->dry_run &&
 	    ws_snapshot_forget(st->run->root, m->s.key, &err) < 0) {
@@ -166,31 +178,49 @@ static void remove_snapshot(struct store *st, struct manifest *m, const char *wh
 		       why);
 }
 
-static bool has_session(const struct store *st, const struct manifest *m)
+static const struct ws_gc_sort old_snapshot = {
+	.hold = hold_snapshot,
+	.is_used = has_session,
+	.remove = remove_snapshot,
+};
+
+static const char *why_old(const struct store *st, const struct manifest *m)
 {
-	return ws_refs_count(&st->run->snapshots, m->s.key) > 0;
+	if (m->s.building)
+		return "whoever built it is gone";
+	if (!has_session(st, m) &&
+	    ws_gc_is_old(st->run->now, m->last, st->run->spec.workspace_ttl))
+		return "no session has it any more";
+	return NULL;
 }
 
 static void remove_old_snapshots(struct store *st)
 {
+	struct ws_gc_victims victims = { .run = st->run };
+
 	for (size_t i = 0; i < st->n && !ws_gc_time_over(st->run); i++) {
-		struct manifest *m = &st->v[i];
+		const char *why = why_old(st, &st->v[i]);
 
-		if (m->s.building)
-			remove_snapshot(st, m, "whoever built it is gone");
-		else if (!has_session(st, m) &&
-			 ws_gc_is_old(st->run->now, m->last, st->run->spec.workspace_ttl))
-			remove_snapshot(st, m, "no session has it any more");
+		if (why)
+			ws_gc_victims_add(&victims, &old_snapshot, st, &st->v[i], why);
 	}
+	ws_gc_victims_end(&victims);
 }
 
-static bool is_short_of_space(const struct store *st)
+/* ---- a disk that is full ---- */
+
+static bool still_short(const void *store, const void *thing)
 {
-	uint64_t left;
-
-	return ws_fs_free(st->run->root->fd, &left) == 0 &&
-	       (double)left < st->run->spec.snapshots.min_free_gb * 1e9;
+	(void)thing;
+	return ws_gc_is_short_of_space(((const struct store *)store)->run);
 }
+
+static const struct ws_gc_sort spare_snapshot = {
+	.hold = hold_snapshot,
+	.is_used = has_session,
+	.is_needed = still_short,
+	.remove = remove_snapshot,
+};
 
 /*
  * Never more than is needed, and never what a session has: snapshots and setups, in the
@@ -198,20 +228,25 @@ static bool is_short_of_space(const struct store *st)
  */
 static void make_room(struct store *st)
 {
-	for (size_t i = 0; i < st->n && is_short_of_space(st); i++) {
+	struct ws_gc_victims victims = { .run = st->run };
+	size_t setup = 0;
+
+	for (size_t i = 0; i < st->n && ws_gc_is_short_of_space(st->run); i++) {
 		struct manifest *m = &st->v[i];
 
-		while (is_short_of_space(st) && ws_gc_setups_evict(&st->setups, m->last))
-			;
+		setup = ws_gc_setups_spare(&st->setups, setup, m->last, &victims);
 		if (ws_gc_time_over(st->run))
-			return;
-		if (!m->gone && !m->s.building && !has_session(st, m) &&
-		    is_short_of_space(st))
-			remove_snapshot(st, m, "no session has it, and the disk is full");
+			break;
+		if (!m->gone && !m->s.building && !has_session(st, m))
+			ws_gc_victims_add(&victims, &spare_snapshot, st, m,
+					  "no session has it, and the disk is full");
 	}
-	while (is_short_of_space(st) && ws_gc_setups_evict(&st->setups, UINT64_MAX))
-		;
+	if (ws_gc_is_short_of_space(st->run))
+		ws_gc_setups_spare(&st->setups, setup, UINT64_MAX, &victims);
+	ws_gc_victims_end(&victims);
 }
+
+/* ---- what nobody has ---- */
 
 /* Is there a session in the making, or one by now, that a private layer belongs to? */
 static bool has_owner(const struct store *st, const char *layer)

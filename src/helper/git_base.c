@@ -451,17 +451,15 @@ static int is_filtered(const struct base *b, struct ws_err *err)
 
 static int build(struct base *b, struct ws_err *err)
 {
-	int filtered;
+	int rc;
 
 	if (open_commit(b, err) < 0 ||
 	    (b->near ? list_changed(b, err) : list_all(b, err)) < 0 ||
 	    prepare_folders(b, err) < 0 || hide_gone(b, err) < 0)
 		return -1;
-	filtered = is_filtered(b, err);
-	if (filtered < 0)
-		return -1;
-	b->filtered = filtered;
-	if (write_files(b, err) < 0)
+	rc = is_filtered(b, err);
+	b->filtered = rc > 0;
+	if (rc < 0 || write_files(b, err) < 0)
 		return -1;
 	if (b->near)
 		return ws_git_index_write(&b->delta.index, b->git, err);

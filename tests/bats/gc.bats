@@ -303,3 +303,60 @@ os.symlink("/etc", "/workspace/link")'
 	[ -z "$(ls -A "$ROOT/trash")" ]
 	[ -e /etc/passwd ]
 }
+
+# killed_after_record ID ARGS...: a create that is stopped for a moment before it renames the
+# record of ID into place, and killed right after that, so that it lets go of nothing
+killed_after_record() {
+	local dir=$ROOT/sessions/$1
+	ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o "$T/create.calls" -P "$dir" -e trace=renameat,fsync \
+		-e inject=renameat:delay_enter=1500000 -e inject=fsync:signal=KILL \
+		"$WSISO" --root "$ROOT" create "$1" </dev/null >"$T/create.out" 2>&1 3>&- &
+	wait_for 10 record_is_written "$dir"
+}
+
+record_is_written() { compgen -G "$1/.tmp-*" >/dev/null; }
+
+# slow_gc LOCK: one that has read the sessions long before it takes LOCK
+slow_gc() {
+	ASAN_OPTIONS=detect_leaks=0 strace -qq -f -o "$T/gc.calls" -P "$1" -e trace=flock \
+		-e inject=flock:delay_enter=3000000 "$WSISO" --root "$ROOT" gc --json >"$T/gc.json"
+}
+
+@test "a snapshot stays that a create was killed over right after it had saved its session" {
+	local key
+	need_userns
+	need_program strace
+	new_repo "$T/app"
+	spec "$ROOT/wsiso.json" '{"snapshots": {"min_free_gb": 1000000}}'
+	(umask 077 && mkdir -p "$ROOT/sessions/killed")
+	spec "$ROOT/sessions/killed/config.json" "$SPEC_OPEN" "$(repo_spec "$T/app")"
+	key=$(ws snapshot create --spec "$ROOT/sessions/killed/config.json")
+	killed_after_record killed
+	[ ! -e "$ROOT/sessions/killed/state.json" ]
+	slow_gc "$ROOT/snapshots/$key.lock"
+	[ -e "$ROOT/sessions/killed/state.json" ]
+	grep -q '+++ killed by SIGKILL' "$T/create.calls"
+	[ -z "$(items snapshot removed)" ]
+	[ "$(ws exec killed -- cat README.md)" = hello ]
+}
+
+@test "a setup's layer stays, too" {
+	local key
+	need_userns
+	need_program strace
+	new_repo "$T/app"
+	mkdir "$T/app/.codumentor"
+	echo 'echo made >made' >"$T/app/.codumentor/setup.sh"
+	hgit -C "$T/app" add -A
+	hgit -C "$T/app" commit -qm setup
+	spec "$ROOT/wsiso.json" '{"snapshots": {"min_free_gb": 1000000}}'
+	(umask 077 && mkdir -p "$ROOT/sessions/killed")
+	spec "$ROOT/sessions/killed/config.json" "$SPEC_OPEN" "$(repo_spec "$T/app")"
+	ws snapshot create --setup --spec "$ROOT/sessions/killed/config.json"
+	key=$(ws setup list -q)
+	killed_after_record killed
+	slow_gc "$ROOT/setups/$key.lock"
+	grep -q '+++ killed by SIGKILL' "$T/create.calls"
+	[ -z "$(items setup removed)" ]
+	[ "$(ws exec killed -- cat made)" = made ]
+}
