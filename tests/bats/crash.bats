@@ -56,6 +56,7 @@ sound() {
 	local names
 	names=$(cat "$ROOT"/snapshots/*.json "$ROOT"/sessions/*/state.json |
 		jq -r '(.layers // .stack)[]' | sort -u)
+	names=$( (echo "$names" && cat "$ROOT"/setups/*.json 2>/dev/null | jq -r '.layer // empty') | sort -u)
 	diff <(echo "$names") <(ls "$ROOT/layers")
 	for layer in $names; do [ -e "$ROOT/layers/$layer/meta.json" ]; done
 	[ -z "$(find "$ROOT/tmp" "$ROOT/trash" -mindepth 1)" ]
@@ -68,6 +69,7 @@ comes_to_rest() {
 	ws gc >"$T/gc.log"
 	ws gc >"$T/gc.log"
 	sound
+	ws check --store >"$T/store"
 	keeps
 }
 
@@ -216,5 +218,27 @@ delete_fault() {
 	make_garbage keep
 	calls_of delete -f old >"$T/list"
 	each_fault 3 delete_fault
+	comes_to_rest
+}
+
+setup_fault() {
+	local status=0
+	next_commit
+	faulty "$@" snapshot create --setup --spec "$T/spec.json" >"$T/out" || status=$?
+	told "$status"
+	keeps
+	made f
+	[ "$(ws exec f -- cat made)" = made ]
+	ws delete -f f
+}
+
+@test "each of a setup's fails once, the script's and its sandbox's own among them" {
+	need_program strace
+	mkdir "$T/app/.codumentor"
+	echo 'mkdir dir && echo made >made' >"$T/app/.codumentor/setup.sh"
+	printf '/made\n/dir\n' >"$T/app/.gitignore"
+	next_commit
+	calls_of snapshot create --setup --spec "$T/spec.json" >"$T/list"
+	each_fault 4 setup_fault
 	comes_to_rest
 }
