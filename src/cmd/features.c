@@ -25,7 +25,7 @@ static const struct {
 	{ "run", true },
 	{ "fork", true },
 	{ "diff", true },
-	{ "merge", false },
+	{ "merge", true },
 	{ "export", false },
 	{ "files", true },
 	{ "gc", true },

@@ -88,7 +88,7 @@ static const char *path_of(struct reader *r, const char *name)
 
 /* ---- comparing ---- */
 
-static bool same_bytes(int a, int b)
+bool ws_changes_same_bytes(int a, int b)
 {
 	WS_AUTO_FREE char *x = ws_grow(NULL, BLOCK, 1);
 	WS_AUTO_FREE char *y = ws_grow(NULL, BLOCK, 1);
@@ -120,7 +120,7 @@ static bool same_file(const struct reader *r, const char *path,
 		return true;
 	x = ws_stack_open_file(r->stack, a->layer, path);
 	y = x < 0 ? -1 : ws_stack_open_file(r->stack, b->layer, path);
-	return y >= 0 && same_bytes(x, y);
+	return y >= 0 && ws_changes_same_bytes(x, y);
 }
 
 static bool same_link(const struct reader *r, const char *path,
@@ -452,7 +452,7 @@ bool ws_changes_same(const struct ws_stack *stack, const char *path,
 		return false;
 	from = open_side(stack, path, a);
 	to = from < 0 ? -1 : open_side(stack, path, b);
-	return to >= 0 && same_bytes(from, to);
+	return to >= 0 && ws_changes_same_bytes(from, to);
 }
 
 int ws_changes_load(const struct ws_stack *stack, const char *path,

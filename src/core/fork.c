@@ -186,14 +186,19 @@ static int make_empty(const struct ws_session *s, int dir, struct ws_err *err)
 	return 0;
 }
 
-static int publish(const struct ws_root *root, const char *scratch, const char *name,
-		   struct ws_unsynced *later, struct ws_err *err)
+int ws_fork_make_root(const struct ws_fork *f, int dir, struct ws_err *err)
+{
+	return make_empty(&f->parent, dir, err);
+}
+
+int ws_fork_publish(const struct ws_fork *f, const char *scratch, const char *name,
+		    struct ws_unsynced *later, struct ws_err *err)
 {
 	const struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
 					    .kind = (char[]){ "frozen" },
 					    .created = ws_clock_wall_ns() };
 
-	return ws_layer_publish(root, scratch, name, &meta, later, err);
+	return ws_layer_publish(f->root, scratch, name, &meta, later, err);
 }
 
 static int publish_empty(struct ws_fork *f, const char *name, struct ws_err *err)
@@ -203,7 +208,7 @@ static int publish_empty(struct ws_fork *f, const char *name, struct ws_err *err
 
 	if (ws_root_scratch(f->root, "frozen", scratch, &dir, err) == 0 &&
 	    make_empty(&f->parent, dir, err) == 0 &&
-	    publish(f->root, scratch, name, &f->unsynced, err) == 0)
+	    ws_fork_publish(f, scratch, name, &f->unsynced, err) == 0)
 		return 0;
 	ws_scratch_discard(f->root, scratch);
 	return -1;
@@ -263,7 +268,7 @@ static int share_home(const struct ws_fork *f, struct ws_err *err)
 	return 0;
 }
 
-static int freeze(struct ws_fork *f, struct ws_err *err)
+int ws_fork_freeze(struct ws_fork *f, struct ws_err *err)
 {
 	struct ws_session *p = &f->parent;
 	char name[WS_LAYER_NAME_MAX] = "";
@@ -326,14 +331,15 @@ static int copy_as(const struct ws_fork *f, const char *name, bool *ret_torn,
 	    copy_still(f, dir, ret_torn, err) == 0) {
 		if (ws_sync_tree(dir) < 0)
 			ws_fail_errno(err, "sync the child's layer");
-		else if (publish(f->root, scratch, name, NULL, err) == 0)
+		else if (ws_fork_publish(f, scratch, name, NULL, err) == 0)
 			return 0;
 	}
 	ws_scratch_discard(f->root, scratch);
 	return -1;
 }
 
-static int copy(struct ws_fork *f, struct ws_session *child, struct ws_err *err)
+static int copy(struct ws_fork *f, const char *owner, struct ws_fork_state *ret,
+		struct ws_err *err)
 {
 	struct ws_session *p = &f->parent;
 	char name[WS_LAYER_NAME_MAX];
@@ -341,20 +347,37 @@ static int copy(struct ws_fork *f, struct ws_session *child, struct ws_err *err)
 
 	if (edits < 0)
 		return -1;
+	ws_strv_extend(&ret->stack, &p->stack);
 	if (edits) {
-		ws_layer_private_name(WS_LAYER_FROZEN, child->id, name);
-		if (copy_as(f, name, &child->torn, err) < 0)
+		ws_layer_private_name(WS_LAYER_FROZEN, owner, name);
+		if (copy_as(f, name, &ret->torn, err) < 0)
 			return -1;
-		ws_strv_push(&child->stack, name);
-		child->copied = true;
+		ws_strv_push(&ret->stack, name);
+		ret->copied = true;
 	}
-	if (child->torn)
+	if (ret->torn)
 		ws_warn("session '%s': not all of its commands could be stopped while its "
 			"state was copied",
 			p->id);
 	if (note_shared(p) && ws_session_save(p, err) < 0)
 		return -1;
 	return share_home(f, err);
+}
+
+void ws_fork_state_release(struct ws_fork_state *st)
+{
+	ws_strv_release(&st->stack);
+}
+
+int ws_fork_state(struct ws_fork *f, const char *owner, struct ws_fork_state *ret,
+		  struct ws_err *err)
+{
+	if (ws_fork_is_live(f))
+		return copy(f, owner, ret, err);
+	if (ws_fork_freeze(f, err) < 0)
+		return -1;
+	ws_strv_extend(&ret->stack, &f->parent.stack);
+	return 0;
 }
 
 /* ---- the child ---- */
@@ -379,25 +402,36 @@ static int check_stack(const struct ws_session *p, struct ws_err *err)
 		p->id);
 }
 
-int ws_fork_take(struct ws_fork *f, struct ws_session *child, struct ws_err *err)
+bool ws_fork_is_live(const struct ws_fork *f)
 {
-	WS_AUTO(ws_strv) struct ws_strv own = WS_STRV_INIT;
+	return f->use < 0;
+}
 
+int ws_fork_hold(struct ws_fork *f, struct ws_err *err)
+{
 	if (stand_still(f, err) < 0 || check_stack(&f->parent, err) < 0)
 		return -1;
 	f->store = ws_shared_lock(f->root, false, err);
-	if (f->store < 0)
+	return f->store < 0 ? -1 : 0;
+}
+
+int ws_fork_take(struct ws_fork *f, struct ws_session *child, struct ws_err *err)
+{
+	WS_AUTO(ws_fork_state) struct ws_fork_state st = { 0 };
+
+	if (ws_fork_hold(f, err) < 0)
 		return -1;
-	if ((f->use >= 0 ? freeze(f, err) : copy(f, child, err)) < 0)
+	if (ws_fork_state(f, child->id, &st, err) < 0)
 		return ws_fail_within(err, "fork of '%s'", f->parent.id);
-	own = child->stack;
-	child->stack = WS_STRV_INIT;
-	ws_strv_extend(&child->stack, &f->parent.stack);
-	ws_strv_extend(&child->stack, &own);
+	child->stack = st.stack;
+	st.stack = WS_STRV_INIT;
+	child->copied = st.copied;
+	child->torn = st.torn;
 	ws_session_copy_repos(&f->parent, child);
 	inherit_network(&f->parent, child);
 	child->home = ws_strdup(f->parent.home);
 	child->parent = ws_strdup(f->parent.id);
+	child->parent_created = f->parent.created;
 	child->version = WS_SESSION_VERSION;
 	ws_session_touch(&f->parent);
 	return 0;

@@ -42,6 +42,34 @@ int ws_fork_open(const struct ws_root *root, const char *parent, struct ws_fork 
  */
 int ws_fork_spec(const struct ws_fork *f, const char *path, struct ws_json **ret_doc,
 		 struct ws_spec *ret, struct ws_err *err);
+/*
+ * The parent stands still: without a sandbox (USE is held), or, with live commands, under
+ * its mutex alone. Its record is read anew.
+ */
+int ws_fork_hold(struct ws_fork *f, struct ws_err *err);
+/* One that is held has live commands. */
+bool ws_fork_is_live(const struct ws_fork *f);
+/*
+ * The layers that show all of the parent's state of this moment, none of which changes
+ * any more. Where it has live commands the topmost may be a copy, OWNER's by its name,
+ * which no record has yet.
+ */
+struct ws_fork_state {
+	struct ws_strv stack;
+	bool copied, torn;
+};
+
+void ws_fork_state_release(struct ws_fork_state *st);
+int ws_fork_state(struct ws_fork *f, const char *owner, struct ws_fork_state *ret,
+		  struct ws_err *err);
+/* Its upper becomes a layer, if there is anything in it. It has no sandbox. */
+int ws_fork_freeze(struct ws_fork *f, struct ws_err *err);
+/* tmp/SCRATCH, whose folder "root" is one of the parent's uppers, as layer NAME, which
+ * is on the disk by then if there is no LATER to say what is not yet. */
+int ws_fork_publish(const struct ws_fork *f, const char *scratch, const char *name,
+		    struct ws_unsynced *later, struct ws_err *err);
+/* DIR gets a folder "root" as an upper of the parent is that has nothing in it yet. */
+int ws_fork_make_root(const struct ws_fork *f, int dir, struct ws_err *err);
 /* Fills the child's stack, repos and HOME. Until the release the parent stands still. */
 int ws_fork_take(struct ws_fork *f, struct ws_session *child, struct ws_err *err);
 /* The child is to be a second name of its parent; until the release that stays. */

@@ -23,14 +23,17 @@
 
 /* All of a session's folder but its records. */
 static const char *const contents[] = { "upper", "work",	 "home", "tmp",
-					"execs", "sandbox.json", "use" };
+					"execs", "sandbox.json", "use",	 "merge" };
 /* Of these, what holds somebody's work. */
 #define EDITS 4
 
 static void mark(struct ws_gc_run *run, const struct ws_session *s)
 {
-	for (size_t i = 0; i < s->stack.n; i++)
-		ws_refs_add(&run->layers, s->stack.v[i]);
+	const struct ws_strv *const stacks[] = { &s->stack, &s->merged, &s->merging };
+
+	for (size_t k = 0; k < WS_ARRAY_SIZE(stacks); k++)
+		for (size_t i = 0; i < stacks[k]->n; i++)
+			ws_refs_add(&run->layers, stacks[k]->v[i]);
 	if (s->home)
 		ws_refs_add(&run->homes, s->home);
 	for (size_t i = 0; i < s->nrepos; i++) {

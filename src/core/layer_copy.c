@@ -88,7 +88,7 @@ static bool is_kept(const char *name)
 	       (!ws_text_starts(name, OVERLAY) || ws_text_starts(name, ESCAPED));
 }
 
-static int copy_xattrs(int from, int to)
+int ws_layer_copy_xattrs(int from, int to)
 {
 	WS_AUTO_FREE char *names = NULL;
 	WS_AUTO_FREE char *value = NULL;
@@ -156,7 +156,7 @@ static int copy_bytes(int from, int to, off_t size)
 	return at < size && errno != ENXIO ? -1 : ftruncate(to, size);
 }
 
-static int clone_file(int from, int dir, const char *name, const struct stat *st)
+int ws_layer_clone_file(int from, int dir, const char *name, const struct stat *st)
 {
 	WS_AUTO_CLOSE int to =
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -164,14 +164,14 @@ static int clone_file(int from, int dir, const char *name, const struct stat *st
 
 	times_of(st, times);
 	return to < 0 || copy_bytes(from, to, st->st_size) < 0 ||
-			       copy_xattrs(from, to) < 0 ||
+			       ws_layer_copy_xattrs(from, to) < 0 ||
 			       fchmod(to, st->st_mode & 07777) < 0 ||
 			       futimens(to, times) < 0
 		       ? -1
 		       : 0;
 }
 
-static int link_file(int from, int dir, const char *name)
+int ws_layer_link_file(int from, int dir, const char *name)
 {
 	char self[40];
 
@@ -188,13 +188,13 @@ static int copy_file(struct copy *c, const char *path, const char *name,
 
 	if (from < 0)
 		return -1;
-	if (c->how == WS_LAYER_LINK && link_file(from, dir, name) == 0)
+	if (c->how == WS_LAYER_LINK && ws_layer_link_file(from, dir, name) == 0)
 		return 0;
 	/* too many links, for one; E's mode is its own, which may be mended right now */
 	if (fstat(from, &st) < 0)
 		return -1;
 	st.st_mode = e->st.st_mode;
-	return clone_file(from, dir, name, &st);
+	return ws_layer_clone_file(from, dir, name, &st);
 }
 
 /* ---- what is no file ---- */
@@ -279,7 +279,7 @@ static int push(struct copy *c, struct level *l)
 	l = lowest(c);
 	if (l->from.cut && fsetxattr(l->to, OPAQUE, "y", 1, 0) < 0)
 		return -1;
-	return copy_xattrs(l->from.v[0].fd, l->to) < 0
+	return ws_layer_copy_xattrs(l->from.v[0].fd, l->to) < 0
 		       ? -1
 		       : ws_stack_names(&l->from, true, &l->names);
 }

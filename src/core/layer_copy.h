@@ -18,4 +18,12 @@ enum ws_layer_copy {
 int ws_layer_copy(const struct ws_stack *stack, unsigned first, unsigned last, int to,
 		  enum ws_layer_copy how, struct ws_err *err);
 
+/* What it is made of. All return -1 and errno. */
+/* DIR/NAME, new, with the bytes and xattrs of FROM, the mode and times of ST. */
+int ws_layer_clone_file(int from, int dir, const char *name, const struct stat *st);
+/* DIR/NAME as another name of FROM. */
+int ws_layer_link_file(int from, int dir, const char *name);
+/* But for what overlayfs means by them. */
+int ws_layer_copy_xattrs(int from, int to);
+
 #endif

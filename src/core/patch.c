@@ -2,100 +2,20 @@
 #include "core/patch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fs.h"
-#include "base/proc.h"
 #include "core/changes.h"
 
-#define HELPER PKGLIBEXECDIR "/wsiso-git"
 #define ID_LEN 40
 #define ID_NONE "0000000000000000000000000000000000000000"
-#define HEAD_MAX 256
 
 /* ---- the helper ---- */
 
 void ws_patcher_release(struct ws_patcher *p)
 {
-	int status;
-
-	ws_closep(&p->to);
-	ws_closep(&p->from);
-	if (p->pid > 0 && ws_wait(p->pid, &status) == 0)
-		p->pid = 0;
-}
-
-static int start(struct ws_patcher *p, struct ws_err *err)
-{
-	char *argv[] = { (char[]){ HELPER }, (char[]){ "hunks" }, NULL };
-	char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" },
-			NULL };
-	WS_AUTO_CLOSE int in = -1;
-	WS_AUTO_CLOSE int out = -1;
-	const struct ws_fdmap *fds;
-	struct ws_spawn s = { .argv = argv, .env = env, .nfds = 3 };
-
-	if (p->pid > 0)
-		return 0;
-	if (faccessat(AT_FDCWD, HELPER, X_OK, 0) < 0) {
-		ws_fail_errno(err, "run '%s'", HELPER);
-		err->kind = WS_HELPER_MISSING;
-		return ws_hint(err,
-			       "it is installed together with wsiso: install that again");
-	}
-	if (ws_pipe(&in, &p->to) < 0 || ws_pipe(&p->from, &out) < 0)
-		return ws_fail_errno(err, "make pipes");
-	fds = (const struct ws_fdmap[]){ { in, 0 }, { out, 1 }, { 2, 2 } };
-	s.fds = fds;
-	return ws_spawn(&s, &p->pid, err);
-}
-
-static int fail_helper(struct ws_err *err)
-{
-	return ws_fail(err, WS_INTERNAL, "wsiso-git ended before it had answered");
-}
-
-/* The line that precedes an answer. */
-static int read_head(int fd, char *line)
-{
-	for (size_t i = 0; i < HEAD_MAX; i++) {
-		ssize_t n = read(fd, line + i, 1);
-
-		if (n < 0 && errno == EINTR) {
-			i--;
-			continue;
-		}
-		if (n != 1)
-			return -1;
-		if (line[i] == '\n') {
-			line[i] = '\0';
-			return 0;
-		}
-	}
-	return -1;
-}
-
-static int read_body(int fd, size_t len, struct ws_buf *ret)
-{
-	ws_buf_reserve(ret, len + 1);
-	while (len > 0) {
-		ssize_t n = read(fd, ret->data + ret->len, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		ret->len += (size_t)n;
-		len -= (size_t)n;
-	}
-	ret->data[ret->len] = '\0';
-	return 0;
+	ws_git_talk_release(&p->talk);
 }
 
 struct answer {
@@ -123,22 +43,19 @@ static int parse_head(const char *line, struct answer *a, size_t *ret_len)
 	return 0;
 }
 
-static int ask(struct ws_patcher *p, const struct ws_buf *old, const struct ws_buf *new,
-	       struct answer *ret, struct ws_err *err)
+static int ask(struct ws_patcher *p, const struct ws_buf sides[2], struct answer *ret,
+	       struct ws_err *err)
 {
-	char line[HEAD_MAX];
+	WS_AUTO_FREE char *head = ws_format("%zu %zu\n", sides[0].len, sides[1].len);
+	char line[WS_GIT_TALK_LINE];
 	size_t len;
 
-	if (start(p, err) < 0)
+	if (ws_git_talk_ask(&p->talk, head, sides, 2, err) < 0 ||
+	    ws_git_talk_head(&p->talk, line, err) < 0)
 		return -1;
-	snprintf(line, sizeof(line), "%zu %zu\n", old->len, new->len);
-	if (ws_write_all(p->to, line, strlen(line)) < 0 ||
-	    ws_write_all(p->to, ws_buf_str(old), old->len) < 0 ||
-	    ws_write_all(p->to, ws_buf_str(new), new->len) < 0 ||
-	    read_head(p->from, line) < 0 || parse_head(line, ret, &len) < 0 ||
-	    read_body(p->from, len, &ret->body) < 0)
-		return fail_helper(err);
-	return 0;
+	if (parse_head(line, ret, &len) < 0)
+		return ws_git_talk_fail(err);
+	return ws_git_talk_body(&p->talk, len, &ret->body, err);
 }
 
 /* ---- text ---- */
@@ -225,6 +142,16 @@ static void print_change(struct ws_buf *out, const struct ws_change *c,
 
 /* ---- one change ---- */
 
+struct sides {
+	struct ws_buf v[2]; /* old, new */
+};
+
+static void sides_release(struct sides *s)
+{
+	ws_buf_release(&s->v[0]);
+	ws_buf_release(&s->v[1]);
+}
+
 static int load(struct ws_patcher *p, const struct ws_change *c,
 		const struct ws_change_side *side, struct ws_buf *ret, struct ws_err *err)
 {
@@ -244,12 +171,11 @@ static int print_sides(struct ws_patcher *p, const struct ws_change *c,
 		       struct ws_buf *out, struct ws_patch_counts *ret,
 		       struct ws_err *err)
 {
-	WS_AUTO(ws_buf) struct ws_buf old = WS_BUF_INIT;
-	WS_AUTO(ws_buf) struct ws_buf new = WS_BUF_INIT;
+	WS_AUTO(sides) struct sides s = { 0 };
 	WS_AUTO(answer) struct answer a = { .body = WS_BUF_INIT };
 
-	if (load(p, c, &c->old, &old, err) < 0 || load(p, c, &c->new, &new, err) < 0 ||
-	    ask(p, &old, &new, &a, err) < 0)
+	if (load(p, c, &c->old, &s.v[0], err) < 0 ||
+	    load(p, c, &c->new, &s.v[1], err) < 0 || ask(p, s.v, &a, err) < 0)
 		return -1;
 	ret->added += a.counts.added;
 	ret->removed += a.counts.removed;

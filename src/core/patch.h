@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/diff.h"
+#include "core/git_talk.h"
 #include "core/stack.h"
 
 /* A file beyond this is not carried in a patch. */
@@ -22,11 +23,11 @@
 struct ws_patcher {
 	const struct ws_stack *stack; /* the caller's */
 	const char *base;	      /* paths are relative to it: "" or "app" */
-	pid_t pid;		      /* 0: not started */
-	int to, from;
+	struct ws_git_talk talk;
 };
 
-#define WS_PATCHER_INIT ((struct ws_patcher){ .to = -1, .from = -1 })
+#define WS_PATCHER_INIT \
+	((struct ws_patcher){ .talk = { .word = "hunks", .to = -1, .from = -1 } })
 
 struct ws_patch_counts {
 	uint64_t added, removed; /* lines */

@@ -19,6 +19,7 @@
  *   sessions/ID/{lock,use}      mutex and lease (flock)
  *   sessions/ID/used, seen      when it was last used, when gc found it idle
  *   sessions/ID/making          a child on its way
+ *   sessions/ID/merge/          conflicts of its merge: their versions, the answers
  *   sessions/ID/expired.json    all that is left of one that gc removed
  *   sessions/ID/sandbox.json    the sandbox, live or not
  *   sessions/ID/execs/E.{jsonl,log}

@@ -34,6 +34,7 @@ static const struct ws_json_field session_fields[] = {
 	WS_FIELD(ws_session, owner, STRING, false),
 	WS_FIELD(ws_session, bundle, STRING, false),
 	WS_FIELD(ws_session, parent, STRING, false),
+	WS_FIELD(ws_session, parent_created, U64, false),
 	WS_FIELD(ws_session, copied, BOOL, false),
 	WS_FIELD(ws_session, torn, BOOL, false),
 	WS_FIELD(ws_session, forked, BOOL, false),
@@ -47,6 +48,9 @@ static const struct ws_json_field session_fields[] = {
 	WS_FIELD(ws_session, hold, STRING, false),
 	WS_FIELD(ws_session, launch_dir, STRING, false),
 	WS_FIELD(ws_session, stack, STRV, false),
+	WS_FIELD(ws_session, merged, STRV, false),
+	WS_FIELD(ws_session, merging, STRV, false),
+	WS_FIELD(ws_session, merge_layer, STRING, false),
 	{ 0 },
 };
 
@@ -146,13 +150,21 @@ static bool is_entry(const char *name)
 	return *name && *name != '.' && !strchr(name, '/');
 }
 
+static int check_layers(const struct ws_strv *layers, struct ws_err *err)
+{
+	for (size_t i = 0; i < layers->n; i++)
+		if (!is_entry(layers->v[i]))
+			return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'",
+				       layers->v[i]);
+	return 0;
+}
+
 /* Names in the record become paths: they may name nothing but an entry. */
 static int check_names(const struct ws_session *s, struct ws_err *err)
 {
-	for (size_t i = 0; i < s->stack.n; i++)
-		if (!is_entry(s->stack.v[i]))
-			return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'",
-				       s->stack.v[i]);
+	if (check_layers(&s->stack, err) < 0 || check_layers(&s->merged, err) < 0 ||
+	    check_layers(&s->merging, err) < 0)
+		return -1;
 	if (s->home && !is_entry(s->home))
 		return ws_fail(err, WS_STATE_CORRUPT, "bad name of a HOME '%s'", s->home);
 	if (s->alias && ws_session_check_id(s->alias, err) < 0) {

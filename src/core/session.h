@@ -11,7 +11,7 @@
 #include "core/root.h"
 #include "core/spec.h"
 
-#define WS_SESSION_VERSION 2 /* 1: was never forked, and is no child */
+#define WS_SESSION_VERSION 3 /* 1: was never forked, is no child; 2: never merged */
 
 /* What create found out about one repo and keeps for good. */
 struct ws_session_repo {
@@ -41,6 +41,7 @@ struct ws_session {
 	char *owner;		  /* user name of who made it */
 	char *bundle;		  /* where config.json came from */
 	char *parent;		  /* or NULL */
+	uint64_t parent_created;  /* the one of that moment; 0: not known */
 	bool copied;	 /* the parent had live commands: its upper was copied ... */
 	bool torn;	 /* ... and not all of them could be stopped meanwhile */
 	bool forked;	 /* others may have its layers, its HOME, or be names of it */
@@ -55,6 +56,10 @@ struct ws_session {
 	uint64_t expired; /* ns since 1970 when gc removed its edits; 0: it lives */
 	char *launch_dir; /* host_readonly: resolved; else NULL */
 	struct ws_strv stack; /* layers, bottom to top, names below layers/ */
+	struct ws_strv
+		merged; /* those of its state that its parent has; none: the fork's */
+	struct ws_strv merging; /* they will be, if the parent's stack has MERGE_LAYER */
+	char *merge_layer;
 	struct ws_session_repo *repos;
 	size_t nrepos;
 	uint64_t record[2]; /* which file the record was read from: inode, ctime */

@@ -28,6 +28,12 @@ void ws_shared_release(struct ws_shared *sh)
 	ws_strv_release(&sh->names);
 }
 
+static void add_layers(struct ws_refs *refs, const struct ws_strv *layers)
+{
+	for (size_t i = 0; i < layers->n; i++)
+		ws_refs_add(refs, layers->v[i]);
+}
+
 static void look_at(const struct ws_root *root, const char *id,
 		    const struct ws_session *but, struct ws_shared *ret)
 {
@@ -40,8 +46,9 @@ static void look_at(const struct ws_root *root, const char *id,
 			ret->unsure = true;
 		return;
 	}
-	for (size_t i = 0; i < s.stack.n; i++)
-		ws_refs_add(&ret->layers, s.stack.v[i]);
+	add_layers(&ret->layers, &s.stack);
+	add_layers(&ret->layers, &s.merged);
+	add_layers(&ret->layers, &s.merging);
 	if (s.home)
 		ws_refs_add(&ret->homes, s.home);
 	if (but && s.alias && !strcmp(s.alias, but->id) &&

@@ -57,25 +57,56 @@ static int add_live(const struct ws_session_repo *repo, struct ws_stack *st,
 	return 0;
 }
 
-static int open_all(const struct ws_root *root, const struct ws_session *s,
-		    struct ws_stack *st, struct ws_err *err)
+/* Room for an upper, LAYERS and the live repos of S. */
+static void make_room(const struct ws_session *s, const struct ws_strv *layers,
+		      struct ws_stack *st)
 {
-	size_t n = s->stack.n;
+	st->roots = ws_grow(NULL, layers->n + s->nrepos + 1, sizeof(*st->roots));
+	st->names = ws_alloc((layers->n + s->nrepos + 1) * sizeof(*st->names));
+}
 
-	st->own = 1 + (unsigned)s->frozen;
-	st->roots = ws_grow(NULL, n + s->nrepos + 1, sizeof(*st->roots));
-	st->names = ws_alloc((n + s->nrepos + 1) * sizeof(*st->names));
-	st->roots[0] = ws_open_dir(s->dir, "upper");
-	if (st->roots[0] < 0)
-		return ws_fail_errno(err, "open the upper of session '%s'", s->id);
-	for (st->n = 1; st->n <= n; st->n++) {
-		st->roots[st->n] = open_layer(root, s->stack.v[n - st->n], err);
-		if (st->roots[st->n] < 0)
+/* LAYERS, the topmost first, and the live repos, below what ST has already. */
+static int add_layers(const struct ws_root *root, const struct ws_session *s,
+		      const struct ws_strv *layers, struct ws_stack *st,
+		      struct ws_err *err)
+{
+	for (size_t i = layers->n; i > 0; i--) {
+		int fd = open_layer(root, layers->v[i - 1], err);
+
+		if (fd < 0)
 			return ws_fail_within(err, "session '%s'", s->id);
+		st->roots[st->n++] = fd;
 	}
 	for (size_t i = 0; i < s->nrepos; i++)
 		if (s->repos[i].live && add_live(&s->repos[i], st, err) < 0)
 			return -1;
+	return 0;
+}
+
+static int open_all(const struct ws_root *root, const struct ws_session *s,
+		    struct ws_stack *st, struct ws_err *err)
+{
+	make_room(s, &s->stack, st);
+	st->own = 1 + (unsigned)s->frozen;
+	st->roots[0] = ws_open_dir(s->dir, "upper");
+	if (st->roots[0] < 0)
+		return ws_fail_errno(err, "open the upper of session '%s'", s->id);
+	st->n = 1;
+	return add_layers(root, s, &s->stack, st, err);
+}
+
+int ws_stack_open_layers(const struct ws_root *root, const struct ws_session *s,
+			 const struct ws_strv *layers, struct ws_stack *ret,
+			 struct ws_err *err)
+{
+	WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
+
+	make_room(s, layers, &st);
+	st.own = 0;
+	if (add_layers(root, s, layers, &st, err) < 0)
+		return -1;
+	*ret = st;
+	st = WS_STACK_INIT;
 	return 0;
 }
 

@@ -61,6 +61,12 @@ struct ws_stack_entry {
  */
 int ws_stack_open(const struct ws_root *root, const struct ws_session *s,
 		  struct ws_stack *ret, struct ws_err *err);
+/*
+ * These LAYERS, bottom to top, over the live repos of S; there is no upper, and OWN is 0.
+ */
+int ws_stack_open_layers(const struct ws_root *root, const struct ws_session *s,
+			 const struct ws_strv *layers, struct ws_stack *ret,
+			 struct ws_err *err);
 /* The folder FD by itself, which it takes over. */
 void ws_stack_of(int fd, struct ws_stack *ret);
 void ws_stack_release(struct ws_stack *stack);

@@ -22,7 +22,7 @@ load helpers
 }
 
 @test "features say that nothing is built of which the spec is refused" {
-	[ "$(ws features | jq -c '.parts | [.overlay, .git, .merge]')" = '[true,true,false]' ]
+	[ "$(ws features | jq -c '.parts | [.overlay, .git, .export]')" = '[true,true,false]' ]
 	spec "$T/spec.json" '{"integration": {"resolver": ["/bin/true"]}}'
 	refute ws spec --check "$T/spec.json"
 }

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/merge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "core/file_merge.h"
+#include "core/layer.h"
+#include "core/merge_layer.h"
+#include "core/snapshot_make.h"
+
+/* What is held while a plan is made and carried out. */
+struct hands {
+	struct ws_fork parent, child;
+	struct ws_fork_state state; /* the child's */
+	bool kept;		    /* its record names what of STATE is a copy */
+};
+
+static void hands_release(struct hands *h)
+{
+	struct ws_err ignored = WS_ERR_INIT; /* gc removes it, too */
+
+	if (h->state.copied && !h->kept)
+		ws_layer_discard(h->child.root, h->state.stack.v[h->state.stack.n - 1],
+				 &ignored);
+	ws_fork_state_release(&h->state);
+	ws_fork_release(&h->child);
+	ws_fork_release(&h->parent);
+}
+
+void ws_merge_release(struct ws_merge *m)
+{
+	ws_freep(&m->child);
+	ws_freep(&m->parent);
+	ws_merge_trees_release(&m->trees);
+	ws_merge_room_release(&m->room);
+}
+
+/* ---- whose, and into what ---- */
+
+static int check_child(const struct ws_session *s, struct ws_err *err)
+{
+	if (s->alias) {
+		ws_fail(err, WS_USAGE,
+			"session '%s' is a second name of '%s': what it does is done there",
+			s->id, s->alias);
+		return ws_hint(err, "with \"subagent_isolation\": \"isolated\" a child "
+				    "has work of its own");
+	}
+	if (s->parent)
+		return 0;
+	ws_fail(err, WS_USAGE, "session '%s' is nobody's child", s->id);
+	return ws_hint(err, "wsiso create ID --parent PARENT makes one");
+}
+
+static int check_parent(const struct ws_session *child, const struct ws_session *parent,
+			struct ws_err *err)
+{
+	if (child->parent_created && child->parent_created != parent->created) {
+		ws_fail(err, WS_SESSION_MISSING,
+			"the parent of '%s' is gone; this '%s' is another session",
+			child->id, parent->id);
+		return ws_hint(err, "wsiso diff %s shows its work", child->id);
+	}
+	if (child->spec.integration.enabled && parent->spec.integration.enabled)
+		return 0;
+	ws_fail(err, WS_DISABLED, "merging is switched off");
+	return ws_hint(err, "set \"integration\": {\"enabled\": true}");
+}
+
+static int find(const struct ws_root *root, const char *id, struct ws_merge *m,
+		struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+
+	m->root = root;
+	m->child = ws_strdup(id);
+	if (ws_session_open_name(root, id, &s, err) < 0 || check_child(&s, err) < 0)
+		return -1;
+	m->parent = ws_strdup(s.parent);
+	return 0;
+}
+
+static int open_parent(const struct ws_merge *m, struct hands *h, struct ws_err *err)
+{
+	if (ws_fork_open(m->root, m->parent, &h->parent, err) == 0)
+		return 0;
+	if (err->kind == WS_SESSION_MISSING || err->kind == WS_SESSION_EXPIRED)
+		ws_hint(err, "the child keeps its work: wsiso diff %s shows it",
+			m->child);
+	return ws_fail_within(err, "parent of '%s'", m->child);
+}
+
+static int hold(const struct ws_merge *m, struct hands *h, struct ws_err *err)
+{
+	if (ws_fork_open(m->root, m->child, &h->child, err) < 0 ||
+	    open_parent(m, h, err) < 0 ||
+	    check_parent(&h->child.parent, &h->parent.parent, err) < 0 ||
+	    ws_fork_hold(&h->parent, err) < 0 || ws_fork_hold(&h->child, err) < 0)
+		return -1;
+	if (!ws_fork_is_live(&h->parent))
+		return 0;
+	ws_fail(err, WS_SESSION_BUSY, "session '%s' has live commands", m->parent);
+	return ws_hint(err,
+		       "merge when they have ended: wsiso ps %s lists them, wsiso "
+		       "stop %s ends them",
+		       m->parent, m->parent);
+}
+
+/* ---- what was merged before ---- */
+
+/* A merge that was killed: it has come to the parent, or not. */
+static int settle(struct hands *h, struct ws_err *err)
+{
+	struct ws_session *s = &h->child.parent;
+
+	if (!s->merge_layer)
+		return 0;
+	if (ws_strv_has(&h->parent.parent.stack, s->merge_layer)) {
+		ws_strv_release(&s->merged);
+		s->merged = s->merging;
+		s->merging = WS_STRV_INIT;
+	}
+	ws_strv_release(&s->merging);
+	s->merging = WS_STRV_INIT;
+	ws_freep(&s->merge_layer);
+	return ws_session_save(s, err);
+}
+
+static void find_base(const struct ws_session *child, struct ws_strv *ret)
+{
+	if (child->merged.n) {
+		ws_strv_extend(ret, &child->merged);
+		return;
+	}
+	for (size_t i = 0; i < child->stack.n - child->frozen; i++)
+		ws_strv_push(ret, child->stack.v[i]);
+}
+
+static unsigned common(const struct ws_strv *a, const struct ws_strv *b)
+{
+	size_t n = 0;
+
+	while (n < a->n && n < b->n && !strcmp(a->v[n], b->v[n]))
+		n++;
+	return (unsigned)n;
+}
+
+/* ---- the plan ---- */
+
+static int open_trees(const struct ws_merge *m, struct hands *h, struct ws_merge_trees *t,
+		      struct ws_err *err)
+{
+	WS_AUTO(ws_strv) struct ws_strv base = WS_STRV_INIT;
+	const struct ws_session *child = &h->child.parent;
+	unsigned both;
+
+	find_base(child, &base);
+	if (ws_fork_state(&h->child, m->child, &h->state, err) < 0 ||
+	    ws_stack_open(m->root, &h->parent.parent, &t->stack[WS_TREE_OURS], err) < 0 ||
+	    ws_stack_open_layers(m->root, child, &base, &t->stack[WS_TREE_BASE], err) <
+		    0 ||
+	    ws_stack_open_layers(m->root, child, &h->state.stack,
+				 &t->stack[WS_TREE_THEIRS], err) < 0)
+		return -1;
+	both = common(&base, &h->state.stack);
+	t->stack[WS_TREE_BASE].own = (unsigned)base.n - both;
+	t->stack[WS_TREE_THEIRS].own = (unsigned)h->state.stack.n - both;
+	return 0;
+}
+
+static void find_hidden(const struct ws_session *s, struct ws_strv *ret)
+{
+	for (size_t i = 0; i < s->nrepos; i++)
+		if (!strcmp(s->repos[i].vcs, "git"))
+			ws_strv_addf(ret, "%s/.git", s->repos[i].name);
+}
+
+struct sides {
+	struct ws_buf v[WS_TREES];
+};
+
+static void sides_release(struct sides *s)
+{
+	for (int i = 0; i < WS_TREES; i++)
+		ws_buf_release(&s->v[i]);
+}
+
+static bool is_large(const struct ws_merge_path *p)
+{
+	return p->base.size > WS_FILE_MERGE_MAX || p->ours.size > WS_FILE_MERGE_MAX ||
+	       p->theirs.size > WS_FILE_MERGE_MAX;
+}
+
+static int join(const struct ws_merge_trees *t, struct ws_merge_path *p,
+		struct ws_file_merger *merger, struct ws_err *err)
+{
+	WS_AUTO(sides) struct sides s = { 0 };
+	WS_AUTO(ws_buf) struct ws_buf merged = WS_BUF_INIT;
+	enum ws_file_merged how = WS_MERGED_BINARY;
+	bool known = S_ISREG(p->base.mode);
+
+	for (int i = 0; !is_large(p) && i < WS_TREES; i++)
+		if ((i != WS_TREE_BASE || known) &&
+		    ws_merge_load(t, p, (enum ws_merge_tree)i, WS_FILE_MERGE_MAX,
+				  &s.v[i]) < 0)
+			return ws_fail_errno(err, "read '/workspace/%.200s'", p->path);
+	if (!is_large(p) && ws_file_merge(merger, s.v, &how, &merged, err) < 0)
+		return -1;
+	if (how != WS_MERGED_CLEAN)
+		ws_merge_clash(p, how == WS_MERGED_BINARY ? WS_CLASH_BINARY
+				  : known		  ? WS_CLASH_CONTENT
+							  : WS_CLASH_ADDED);
+	if (p->action == WS_MERGE_ANSWER)
+		return 0;
+	ws_buf_release(&p->bytes);
+	p->bytes = merged;
+	merged = WS_BUF_INIT;
+	return 0;
+}
+
+static int join_all(const struct ws_merge *m, struct ws_merge_trees *t,
+		    struct ws_err *err)
+{
+	WS_AUTO(ws_file_merger) struct ws_file_merger merger = WS_FILE_MERGER_INIT;
+
+	merger.ours = m->parent;
+	merger.theirs = m->child;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].action == WS_MERGE_JOIN &&
+		    join(t, &t->v[i], &merger, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int plan(struct ws_merge *m, struct hands *h, struct ws_err *err)
+{
+	WS_AUTO(ws_strv) struct ws_strv hidden = WS_STRV_INIT;
+	struct ws_merge_trees *t = &m->trees;
+
+	find_hidden(&h->child.parent, &hidden);
+	if (open_trees(m, h, t, err) < 0 || ws_merge_read(t, &hidden, err) < 0 ||
+	    ws_merge_room_recall(&m->room, t, err) < 0)
+		return -1;
+	ws_merge_plan(t->v, t->n);
+	return join_all(m, t, err);
+}
+
+static enum ws_merge_result judge(const struct ws_merge_trees *t)
+{
+	enum ws_merge_result result = WS_MERGE_NOOP;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->v[i].action == WS_MERGE_CONFLICT)
+			return WS_MERGE_CONFLICTS;
+		if (ws_merge_acts(&t->v[i]))
+			result = WS_MERGE_MERGED;
+	}
+	return result;
+}
+
+/* ---- doing it ---- */
+
+static int make_layer(const struct ws_merge *m, struct hands *h, const char *name,
+		      struct ws_err *err)
+{
+	char scratch[WS_SCRATCH_NAME_MAX] = "";
+	WS_AUTO_CLOSE int dir = -1;
+	WS_AUTO_CLOSE int top = -1;
+
+	if (ws_root_scratch(m->root, "merge", scratch, &dir, err) == 0 &&
+	    ws_fork_make_root(&h->parent, dir, err) == 0) {
+		top = ws_open_dir(dir, "root");
+		if (top < 0)
+			ws_fail_errno(err, "open the layer of a merge");
+		else if (ws_merge_layer_make(&m->trees, top, err) == 0 &&
+			 ws_fork_publish(&h->parent, scratch, name, NULL, err) == 0)
+			return 0;
+	}
+	ws_scratch_discard(m->root, scratch);
+	return -1;
+}
+
+static void set_layers(struct ws_strv *to, const struct ws_strv *from)
+{
+	ws_strv_clear(to);
+	ws_strv_extend(to, from);
+}
+
+/* From now on the next call can tell whether it was merged. */
+static int announce(struct hands *h, const char *name, struct ws_err *err)
+{
+	struct ws_session *s = &h->child.parent;
+
+	set_layers(&s->merging, &h->state.stack);
+	s->merge_layer = ws_strdup(name);
+	s->version = WS_SESSION_VERSION;
+	h->kept = true;
+	return ws_session_save_after(s, &h->child.unsynced, err);
+}
+
+/* What the child had by now is the base of its next merge. */
+static int note_merged(struct hands *h, struct ws_err *err)
+{
+	WS_AUTO(ws_strv) struct ws_strv base = WS_STRV_INIT;
+	struct ws_session *s = &h->child.parent;
+
+	find_base(s, &base);
+	if (ws_strv_equal(&base, &h->state.stack) && !s->merge_layer)
+		return 0;
+	set_layers(&s->merged, &h->state.stack);
+	ws_strv_clear(&s->merging);
+	ws_freep(&s->merge_layer);
+	s->version = WS_SESSION_VERSION;
+	h->kept = true;
+	return ws_session_save_after(s, &h->child.unsynced, err);
+}
+
+static int apply(struct ws_merge *m, struct hands *h, struct ws_err *err)
+{
+	struct ws_session *p = &h->parent.parent;
+	char name[WS_LAYER_NAME_MAX];
+
+	ws_layer_private_name(WS_LAYER_FROZEN, p->id, name);
+	if (make_layer(m, h, name, err) < 0)
+		return -1;
+	if (announce(h, name, err) < 0 || ws_fork_freeze(&h->parent, err) < 0) {
+		struct ws_err ignored = WS_ERR_INIT;
+
+		ws_layer_discard(m->root, name, &ignored);
+		return -1;
+	}
+	ws_strv_push(&p->stack, name);
+	p->frozen++;
+	/* here it happens */
+	return ws_session_save_after(p, &h->parent.unsynced, err);
+}
+
+static void note_done(const struct ws_merge *m)
+{
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->trees.n; i++)
+		n += ws_merge_acts(&m->trees.v[i]);
+	ws_buf_addf(&text, "into %s: %zu path%s", m->parent, n, n == 1 ? "" : "s");
+	ws_journal(m->root, "merge", m->child, text.data);
+}
+
+static int finish(struct ws_merge *m, struct hands *h, struct ws_err *err)
+{
+	struct ws_err late = WS_ERR_INIT;
+
+	if (m->result == WS_MERGE_MERGED && apply(m, h, err) < 0)
+		return -1;
+	/* it is merged; that this is not noted is mended by the next one */
+	if (note_merged(h, &late) < 0 ||
+	    ws_merge_room_remove(m->root, &h->child.parent, &late) < 0)
+		ws_warn("%s", late.msg);
+	ws_session_touch(&h->parent.parent);
+	if (m->result == WS_MERGE_MERGED)
+		note_done(m);
+	return 0;
+}
+
+/* ---- conflicts ---- */
+
+static int wait_for_answers(struct ws_merge *m, const struct hands *h, struct ws_err *err)
+{
+	if (m->room.fd < 0) {
+		ws_merge_room_release(&m->room);
+		m->room = WS_MERGE_ROOM_INIT;
+		if (ws_merge_room_open(&h->child.parent, true, &m->room, err) < 0)
+			return -1;
+	}
+	return ws_merge_room_lay_out(&m->room, &m->trees, err);
+}
+
+static int give(const struct ws_merge *m, const struct ws_merge_given *g,
+		struct ws_err *err)
+{
+	struct ws_merge_path *p = ws_merge_find(m->trees.v, m->trees.n, g->path);
+
+	if (!p || !p->clash) {
+		ws_fail(err, WS_USAGE, "'%.200s' is no conflict of this merge", g->path);
+		return ws_hint(err, "wsiso merge %s lists them", m->child);
+	}
+	if (!ws_merge_may_answer(p, g->answer)) {
+		ws_fail(err, WS_USAGE, "'%.200s' is a folder on one side", g->path);
+		return ws_hint(err, "answer with @ours or @theirs");
+	}
+	if (ws_merge_room_key(&m->trees, p, err) < 0)
+		return -1;
+	return ws_merge_room_answer(&m->room, p, g->answer, &g->bytes, err);
+}
+
+/* ---- once ---- */
+
+static void start_anew(struct ws_merge *m)
+{
+	ws_merge_trees_release(&m->trees);
+	m->trees = WS_MERGE_TREES_INIT;
+	ws_merge_room_release(&m->room);
+	m->room = WS_MERGE_ROOM_INIT;
+}
+
+/* Answers are kept for a plan that is made anew then, and so checked by it. */
+static int once(struct ws_merge *m, const struct ws_merge_opts *opts,
+		const struct ws_merge_given *given, size_t ngiven, struct ws_err *err)
+{
+	__attribute__((cleanup(hands_release))) struct hands h = {
+		.parent = WS_FORK_INIT,
+		.child = WS_FORK_INIT,
+	};
+
+	start_anew(m);
+	if (hold(m, &h, err) < 0 || settle(&h, err) < 0 ||
+	    ws_merge_room_open(&h.child.parent, false, &m->room, err) < 0)
+		return -1;
+	if ((opts->proceed || ngiven) && m->room.fd < 0) {
+		ws_fail(err, WS_USAGE, "no merge of '%s' waits for answers", m->child);
+		return ws_hint(err, "wsiso merge %s begins one", m->child);
+	}
+	if (plan(m, &h, err) < 0)
+		return -1;
+	m->torn = h.state.torn;
+	for (size_t i = 0; i < ngiven; i++)
+		if (give(m, &given[i], err) < 0)
+			return -1;
+	if (ngiven)
+		return 0;
+	m->result = judge(&m->trees);
+	return m->result == WS_MERGE_CONFLICTS ? wait_for_answers(m, &h, err)
+					       : finish(m, &h, err);
+}
+
+int ws_merge(const struct ws_root *root, const struct ws_merge_opts *opts,
+	     struct ws_merge *ret, struct ws_err *err)
+{
+	if (find(root, opts->child, ret, err) < 0)
+		return -1;
+	if (opts->ngiven && once(ret, opts, opts->given, opts->ngiven, err) < 0)
+		return -1;
+	return once(ret, opts, NULL, 0, err);
+}
+
+int ws_merge_abort(const struct ws_root *root, const char *child, bool *ret_was,
+		   struct ws_err *err)
+{
+	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+	WS_AUTO(ws_merge_room) struct ws_merge_room room = WS_MERGE_ROOM_INIT;
+	WS_AUTO_CLOSE int lock = -1;
+
+	if (ws_session_open_name(root, child, &s, err) < 0 || check_child(&s, err) < 0 ||
+	    ws_session_lock(root, &s, &lock, err) < 0 ||
+	    ws_merge_room_open(&s, false, &room, err) < 0)
+		return -1;
+	*ret_was = room.fd >= 0;
+	return ws_merge_room_remove(root, &s, err);
+}
