@@ -11,6 +11,7 @@
 #include "core/diff.h"
 #include "core/file_merge.h"
 #include "core/merge.h"
+#include "core/resolver.h"
 
 #define STATUS_CONFLICTS 4
 #define TOP "/workspace/"
@@ -105,45 +106,14 @@ static bool is_conflict(const struct ws_merge_path *p)
 	return p->action == WS_MERGE_CONFLICT;
 }
 
-static void side_json(struct ws_jsonw *w, const struct ws_merge *m,
-		      const struct ws_merge_path *p, const char *name,
-		      enum ws_merge_tree tree)
-{
-	const struct ws_merge_side *s = ws_merge_side(p, tree);
-	WS_AUTO_FREE char *file = ws_merge_room_file(&m->room, p, name);
-	char mode[8];
-
-	if (!s->mode) {
-		ws_jsonw_null(w, name);
-		return;
-	}
-	snprintf(mode, sizeof(mode), "%04o", (unsigned)(s->mode & 07777));
-	ws_jsonw_object(w, name);
-	ws_jsonw_str(w, "type", ws_change_type(s->mode));
-	ws_jsonw_str(w, "mode", mode);
-	if (!S_ISDIR(s->mode))
-		ws_jsonw_u64(w, "size", s->size);
-	ws_jsonw_str(w, "file", file);
-	ws_jsonw_end(w, '}');
-}
-
 static void conflicts_json(struct ws_jsonw *w, const struct ws_merge *m)
 {
 	ws_jsonw_array(w, "conflicts");
 	for (size_t i = 0; i < m->trees.n; i++) {
-		const struct ws_merge_path *p = &m->trees.v[i];
-		WS_AUTO_FREE char *markers = NULL;
-
-		if (!is_conflict(p))
+		if (!is_conflict(&m->trees.v[i]))
 			continue;
-		markers = ws_merge_room_file(&m->room, p, "merged");
 		ws_jsonw_object(w, NULL);
-		ws_path_json(w, "path", p->path);
-		ws_jsonw_str(w, "kind", ws_merge_clash_name(p->clash));
-		side_json(w, m, p, "base", WS_TREE_BASE);
-		side_json(w, m, p, "ours", WS_TREE_OURS);
-		side_json(w, m, p, "theirs", WS_TREE_THEIRS);
-		ws_jsonw_str(w, "markers", markers);
+		ws_merge_conflict_json(w, &m->room, &m->trees.v[i]);
 		ws_jsonw_end(w, '}');
 	}
 	ws_jsonw_end(w, ']');
@@ -289,7 +259,7 @@ static int merge_run(const struct ws_cmd *cmd, const struct ws_global *global, i
 								 .merge = WS_MERGE_INIT };
 	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
 	WS_AUTO(ws_strv) struct ws_strv answers = WS_STRV_INIT;
-	struct ws_merge_opts how = { 0 };
+	struct ws_merge_opts how = { .resolver_ms = WS_RESOLVER_TIMEOUT_MS };
 	bool abort = false;
 	const struct ws_opt opts[] = {
 		{ 0, "json", WS_OPT_FLAG, &c.json, NULL, "print the report as JSON" },
@@ -297,6 +267,8 @@ static int merge_run(const struct ws_cmd *cmd, const struct ws_global *global, i
 		  "answer a conflict: the file, '-', @ours, @theirs or @delete" },
 		{ 0, "continue", WS_OPT_FLAG, &how.proceed, NULL,
 		  "go on with a merge that waits for answers" },
+		{ 0, "resolver-timeout", WS_OPT_SECONDS, &how.resolver_ms, "SECONDS",
+		  "for each question to integration.resolver (default 300)" },
 		{ 0, "abort", WS_OPT_FLAG, &abort, NULL,
 		  "forget the answers of a merge that waits" },
 		{ 0 },

@@ -11,7 +11,10 @@
 #include "core/file_merge.h"
 #include "core/layer.h"
 #include "core/merge_layer.h"
+#include "core/resolver.h"
 #include "core/snapshot_make.h"
+
+#define ASKED_MAX 1000 /* questions; a parent that moves on may bring new ones */
 
 /* What is held while a plan is made and carried out. */
 struct hands {
@@ -36,6 +39,7 @@ void ws_merge_release(struct ws_merge *m)
 {
 	ws_freep(&m->child);
 	ws_freep(&m->parent);
+	ws_strv_release(&m->resolver);
 	ws_merge_trees_release(&m->trees);
 	ws_merge_room_release(&m->room);
 }
@@ -95,7 +99,20 @@ static int open_parent(const struct ws_merge *m, struct hands *h, struct ws_err 
 	return ws_fail_within(err, "parent of '%s'", m->child);
 }
 
-static int hold(const struct ws_merge *m, struct hands *h, struct ws_err *err)
+static int find_resolver(struct ws_merge *m, const struct ws_spec *spec,
+			 struct ws_err *err)
+{
+	ws_strv_clear(&m->resolver);
+	if (spec->integration.ai_merge)
+		ws_strv_extend(&m->resolver, &spec->integration.resolver);
+	if (!m->resolver.n || m->resolver.v[0][0] == '/')
+		return 0;
+	ws_fail(err, WS_SPEC_INVALID,
+		"'integration.resolver': '%.200s' is no absolute path", m->resolver.v[0]);
+	return ws_hint(err, "it is never searched for: name the program by its path");
+}
+
+static int hold(struct ws_merge *m, struct hands *h, struct ws_err *err)
 {
 	if (ws_fork_open(m->root, m->child, &h->child, err) < 0 ||
 	    open_parent(m, h, err) < 0 ||
@@ -103,7 +120,7 @@ static int hold(const struct ws_merge *m, struct hands *h, struct ws_err *err)
 	    ws_fork_hold(&h->parent, err) < 0 || ws_fork_hold(&h->child, err) < 0)
 		return -1;
 	if (!ws_fork_is_live(&h->parent))
-		return 0;
+		return find_resolver(m, &h->child.parent.spec, err);
 	ws_fail(err, WS_SESSION_BUSY, "session '%s' has live commands", m->parent);
 	return ws_hint(err,
 		       "merge when they have ended: wsiso ps %s lists them, wsiso "
@@ -441,11 +458,22 @@ static int once(struct ws_merge *m, const struct ws_merge_opts *opts,
 int ws_merge(const struct ws_root *root, const struct ws_merge_opts *opts,
 	     struct ws_merge *ret, struct ws_err *err)
 {
+	WS_AUTO(ws_strv) struct ws_strv asked = WS_STRV_INIT;
+	int answers;
+
+	ret->resolver_ms = opts->resolver_ms;
 	if (find(root, opts->child, ret, err) < 0)
 		return -1;
 	if (opts->ngiven && once(ret, opts, opts->given, opts->ngiven, err) < 0)
 		return -1;
-	return once(ret, opts, NULL, 0, err);
+	do {
+		if (once(ret, opts, NULL, 0, err) < 0)
+			return -1;
+		if (ret->result != WS_MERGE_CONFLICTS)
+			return 0;
+		answers = ws_resolver_ask(ret, &asked, err);
+	} while (answers > 0 && asked.n < ASKED_MAX);
+	return answers < 0 ? -1 : 0;
 }
 
 int ws_merge_abort(const struct ws_root *root, const char *child, bool *ret_was,

@@ -28,6 +28,7 @@ struct ws_merge_opts {
 	bool proceed; /* only if one is waiting */
 	const struct ws_merge_given *given;
 	size_t ngiven;
+	uint64_t resolver_ms; /* for each question */
 };
 
 enum ws_merge_result { WS_MERGE_NOOP, WS_MERGE_MERGED, WS_MERGE_CONFLICTS };
@@ -39,6 +40,8 @@ struct ws_merge {
 	bool torn; /* not all of the child's commands could be stopped for the copy */
 	struct ws_merge_trees trees;
 	struct ws_merge_room room;
+	struct ws_strv resolver; /* integration.resolver, if it is to be asked */
+	uint64_t resolver_ms;
 };
 
 #define WS_MERGE_INIT \

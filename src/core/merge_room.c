@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "core/diff.h"
 #include "core/file_merge.h"
 #include "core/layer_copy.h"
 
@@ -263,4 +265,39 @@ char *ws_merge_room_file(const struct ws_merge_room *r, const struct ws_merge_pa
 	if (r->fd < 0 || !p->key || faccessat(r->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return NULL;
 	return ws_format("%s/%s", r->path, name);
+}
+
+/* ---- for programs ---- */
+
+static void side_json(struct ws_jsonw *w, const struct ws_merge_room *r,
+		      const struct ws_merge_path *p, enum ws_merge_tree tree)
+{
+	const struct ws_merge_side *s = ws_merge_side(p, tree);
+	WS_AUTO_FREE char *file = ws_merge_room_file(r, p, sides[tree]);
+	char mode[8];
+
+	if (!s->mode) {
+		ws_jsonw_null(w, sides[tree]);
+		return;
+	}
+	snprintf(mode, sizeof(mode), "%04o", (unsigned)(s->mode & 07777));
+	ws_jsonw_object(w, sides[tree]);
+	ws_jsonw_str(w, "type", ws_change_type(s->mode));
+	ws_jsonw_str(w, "mode", mode);
+	if (!S_ISDIR(s->mode))
+		ws_jsonw_u64(w, "size", s->size);
+	ws_jsonw_str(w, "file", file);
+	ws_jsonw_end(w, '}');
+}
+
+void ws_merge_conflict_json(struct ws_jsonw *w, const struct ws_merge_room *r,
+			    const struct ws_merge_path *p)
+{
+	WS_AUTO_FREE char *markers = ws_merge_room_file(r, p, "merged");
+
+	ws_path_json(w, "path", p->path);
+	ws_jsonw_str(w, "kind", ws_merge_clash_name(p->clash));
+	for (int i = 0; i < WS_TREES; i++)
+		side_json(w, r, p, (enum ws_merge_tree)i);
+	ws_jsonw_str(w, "markers", markers);
 }

@@ -3,6 +3,7 @@
 #define WS_CORE_MERGE_ROOM_H
 
 #include "base/err.h"
+#include "base/jsonw.h"
 #include "core/merge_read.h"
 #include "core/session.h"
 
@@ -43,5 +44,8 @@ int ws_merge_room_answer(const struct ws_merge_room *r, const struct ws_merge_pa
 /* Where the bytes of a conflict lie, "base", "ours", "theirs", "merged"; or NULL. */
 char *ws_merge_room_file(const struct ws_merge_room *r, const struct ws_merge_path *p,
 			 const char *which);
+/* A conflict's members, of an object that is open: path, kind, the sides, markers. */
+void ws_merge_conflict_json(struct ws_jsonw *w, const struct ws_merge_room *r,
+			    const struct ws_merge_path *p);
 
 #endif

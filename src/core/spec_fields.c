@@ -126,8 +126,8 @@ const struct ws_spec_field WS_SPEC_FIELDS[] = {
 	  .help = "Calls the resolver, where there is one, for each conflict" },
 	{ "integration.resolver", WS_KEY_LIST, .when = WS_WHEN_USE,
 	  AT(integration.resolver), RANGE(0, 1024), .rule = &WS_RULE_TEXT, .def = "[]",
-	  .later = "merge",
-	  .help = "Program and arguments, run on the host, that resolve one conflict" },
+	  .help = "Program, an absolute path, and arguments, run on the host, that "
+		  "resolve one conflict; see wsiso-merge(1)" },
 
 	{ "snapshots", WS_KEY_SECTION, .when = WS_WHEN_CREATE,
 	  .help = "What a session is based on, and how long things are kept" },

@@ -44,7 +44,7 @@ by_git() {
 
 # by_wsiso SEED: of the repo $T/app; $T/{report,ours}
 by_wsiso() {
-	local status=0 answers=() path
+	local status=0 answers=() path LC_ALL=C # a byte that is no character must not eat the NUL
 	ws create "p$1" --spec "$T/spec"
 	ws create "c$1" --parent "p$1"
 	history_in "c$1" edit "$1" theirs /workspace/app
@@ -71,7 +71,8 @@ compare() {
 	by_wsiso "$1"
 	"$PYTHON" "$HELPERS/merge_equal.py" "$T/report" "$T/unmerged" "$T/git" "$T/ours" || {
 		echo "seed $1:"
-		cat "$T/git.log" "$T/report"
+		cat "$T/git.log"
+		jq -c '.conflicts[] | [.path, .kind]' "$T/report"
 		return 1
 	}
 }

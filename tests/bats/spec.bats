@@ -177,11 +177,6 @@ good() {
 	refused "unknown key 'persistant_home'"
 }
 
-@test "what this build cannot do is refused, with the key and what is missing" {
-	check '{"integration": {"resolver": ["/bin/true"]}}'
-	refused "'integration.resolver'" "which this build does not have yet" "hint: until then it must be "
-}
-
 @test "what this build can do is accepted" {
 	check '{"enabled": false, "persistent_home": false, "session_tmp": false,
 		"subagent_isolation": "isolated",
