@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/sync.h"
 #include "core/file_merge.h"
 #include "core/layer.h"
 #include "core/merge_layer.h"
@@ -294,9 +295,13 @@ static int make_layer(const struct ws_merge *m, struct hands *h, const char *nam
 		top = ws_open_dir(dir, "root");
 		if (top < 0)
 			ws_fail_errno(err, "open the layer of a merge");
-		else if (ws_merge_layer_make(&m->trees, top, err) == 0 &&
-			 ws_fork_publish(&h->parent, scratch, name, NULL, err) == 0)
-			return 0;
+		else if (ws_merge_layer_make(&m->trees, top, err) == 0) {
+			if (ws_sync_tree(dir) < 0)
+				ws_fail_errno(err, "sync the layer of a merge");
+			else if (ws_fork_publish(&h->parent, scratch, name, NULL, err) ==
+				 0)
+				return 0;
+		}
 	}
 	ws_scratch_discard(m->root, scratch);
 	return -1;
