@@ -306,6 +306,15 @@ static bool in_use(int entry)
 	return use >= 0 && ws_lock_try(use, true) < 0;
 }
 
+/* A folder that is being made in tmp/; whoever makes a file there needs no name of it. */
+static bool is_in_work(int tmp, const char *name, int *ret_lock)
+{
+	*ret_lock = ws_open_dir(tmp, name);
+	if (*ret_lock < 0)
+		return errno != ENOTDIR;
+	return ws_lock_try(*ret_lock, true) < 0 || in_use(*ret_lock);
+}
+
 /* In tmp/ the builder's flock says whether it lives; in trash/ all may go. */
 static void sweep_dir(const struct ws_root *root, const char *which, bool locked,
 		      struct ws_root_swept *report)
@@ -324,11 +333,8 @@ static void sweep_dir(const struct ws_root *root, const char *which, bool locked
 
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		if (locked) {
-			entry = ws_open_dir(dirfd(d), e->d_name);
-			if (entry < 0 || ws_lock_try(entry, true) < 0 || in_use(entry))
-				continue;
-		}
+		if (locked && is_in_work(dirfd(d), e->d_name, &entry))
+			continue;
 		sweep_one(root, name, report);
 	}
 	closedir(d);

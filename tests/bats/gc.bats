@@ -214,8 +214,9 @@ expire() {
 	echo '{}' | tee "$ROOT/layers/git-nobody-0123456789abcdef/meta.json" >"$ROOT/layers/base-0000-1111/meta.json"
 	echo '{}' >"$ROOT/sessions/young/config.json"
 	echo edit >"$ROOT/sessions/full/upper/edit"
+	: >"$ROOT/tmp/clone-dead"
 	collect
-	[ "$(items leftover removed | sort | xargs)" = "tmp/base-dead trash/old-dead" ]
+	[ "$(items leftover removed | sort | xargs)" = "tmp/base-dead tmp/clone-dead trash/old-dead" ]
 	[ "$(items layer removed | sort | xargs)" = "base-0000-1111 git-nobody-0123456789abcdef" ]
 	[ -e "$ROOT/sessions/young/config.json" ] && [ -e "$ROOT/sessions/full/upper/edit" ]
 	[ -e "$ROOT/sessions/empty" ] # for a day
