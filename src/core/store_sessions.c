@@ -26,7 +26,21 @@ static bool has_layer(const struct ws_store_run *run, const char *name)
 	       ws_layer_exists(run->root, name);
 }
 
-/* One that was deleted or changed meanwhile is not judged by what it was. */
+/*
+ * One that was deleted or changed meanwhile is not judged by what it was. A delete, which
+ * takes the layers first, is let come to its end.
+ */
+static bool stays(const struct ws_store_run *run, const struct ws_session *s)
+{
+	WS_AUTO_CLOSE int lock = -1;
+	struct ws_err err = WS_ERR_INIT;
+
+	if (ws_session_lock(run->root, s, &lock, &err) < 0 &&
+	    err.kind == WS_SESSION_MISSING)
+		return false;
+	return ws_session_is_fresh(s);
+}
+
 static void fail_stack(struct ws_store_run *run, const struct ws_session *s,
 		       const char *layer)
 {
@@ -35,7 +49,7 @@ static void fail_stack(struct ws_store_run *run, const struct ws_session *s,
 		ws_format("save what is in '%s/upper', then: wsiso delete -f %s", s->path,
 			  s->id);
 
-	if (ws_session_is_fresh(s))
+	if (stays(run, s))
 		ws_store_note(run, WS_STORE_STACKS, WS_STORE_FAILED, subject, remedy,
 			      "its layer '%s' is not there", layer);
 }
@@ -82,7 +96,7 @@ static void check_work(struct ws_store_run *run, const struct ws_session *s, int
 	int why;
 
 	run->seen[WS_STORE_FOLDERS]++;
-	if (!is_own_folder(dir, name, &why) && ws_session_is_fresh(s))
+	if (!is_own_folder(dir, name, &why) && stays(run, s))
 		ws_store_note(run, WS_STORE_FOLDERS, WS_STORE_FAILED, subject, remedy,
 			      "%s '%s' %s", what, name,
 			      why == ENOENT  ? "is not there"
@@ -98,7 +112,7 @@ static void check_empty(struct ws_store_run *run, const struct ws_session *s,
 	int why, rc = 1;
 
 	run->seen[WS_STORE_FOLDERS]++;
-	if (is_own_folder(s->dir, name, &why) || !ws_session_is_fresh(s))
+	if (is_own_folder(s->dir, name, &why) || !stays(run, s))
 		return;
 	if (why != ENOENT) {
 		ws_store_note(run, WS_STORE_FOLDERS, WS_STORE_FAILED, subject,
