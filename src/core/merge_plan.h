@@ -75,7 +75,7 @@ struct ws_merge_path {
 
 /*
  * PATHS are sorted by their bytes, each once; of every one all folders above are among
- * them, too, and where ours is a folder and theirs is none, all that is in ours.
+ * them, too, and where one side is a folder and the other none, all that is in it.
  */
 void ws_merge_plan(struct ws_merge_path *paths, size_t n);
 /* A conflict, unless it was answered. */

@@ -254,6 +254,8 @@ static int look_at(struct look *l, char *path, struct ws_merge_path *ret)
 	keep_ours(l, ret);
 	if (S_ISDIR(ret->ours.mode) && !S_ISDIR(ret->theirs.mode))
 		return add_all_below(&l->t->stack[WS_TREE_OURS], path, &l->more);
+	if (S_ISDIR(ret->theirs.mode) && ret->ours.mode && !S_ISDIR(ret->ours.mode))
+		return add_all_below(&l->t->stack[WS_TREE_THEIRS], path, &l->more);
 	return 0;
 }
 
@@ -284,7 +286,7 @@ static int look_at_all(struct look *l, struct ws_strv *paths)
 	return 0;
 }
 
-/* Again with what a folder of ours has that theirs has not; there is no third time. */
+/* Again with what is in a folder that the other side has not; there is no third time. */
 static int look_again(struct look *l, struct ws_strv *paths)
 {
 	struct ws_merge_trees *t = l->t;

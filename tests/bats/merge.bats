@@ -192,6 +192,22 @@ view() {
 	[ "$(in_session sh -c 'cat x y/z/2; ls d' | xargs)" = "file 2 f g1 g2 k new" ]
 }
 
+@test "F050, F027: a link in the place of a folder leads no write elsewhere, and nothing of git's is run" {
+	family
+	mkdir -p "$T/outside"
+	in_child sh -c 'echo new >d/new; rm d/k; ln -s /etc "to etc"
+		printf "#!/bin/sh\ntouch '"$T"'/marks\n" >hook; chmod 755 hook
+		git config core.fsmonitor /workspace/app/hook; git config core.hooksPath /workspace/app
+		git config merge.x.driver /workspace/app/hook; echo "* merge=x filter=x" >.gitattributes'
+	in_session sh -c 'rm -r d; ln -s '"$T/outside"' d; mkdir -p "to etc"; echo 1 >"to etc/x"'
+	merge_json 4
+	[ "$(report '.conflicts[] | .path + " " + .kind' | xargs)" = "app/d directory-file app/to etc directory-file" ]
+	merge_json 0 --resolve app/d=@theirs --resolve "app/to etc=@theirs"
+	[ "$(in_session sh -c 'ls d; readlink "to etc"' | xargs)" = "f g1 g2 new /etc" ]
+	[ -z "$(ls "$T/outside")" ]
+	[ ! -e "$T/marks" ]
+}
+
 @test "FIFOs, sockets, and git folders made inside are named, not carried" {
 	family
 	in_child sh -c 'mkfifo fifo; rm d/f; mkfifo d/f; git init -q nested; echo 1 >nested/f

@@ -190,6 +190,8 @@ static const struct row rows[] = {
 	{ "d=d d/f=1", "d=d d/f=1 d/g=3", "d=2", "d=theirs", "take d" },
 	{ "d=d d/f=1", "d=d d/f=1 d/g=3", "d=2", "d=ours", "" },
 	{ "", "f=3", "f=d f/x=2", "f=theirs", "take f, take f/x" },
+	{ "d=d d/f=1 d/h=7", "d=2", "d=d d/f=1 d/h=7 d/g=3", "d=theirs",
+	  "take d, take d/f, take d/g, take d/h" },
 	{ "", "f=3", "f=d f/x=2", "f=ours", "" },
 };
 /* clang-format on */
