@@ -96,6 +96,27 @@ void ws_strv_sort(struct ws_strv *sv)
 		qsort(sv->v, sv->n, sizeof(*sv->v), compare);
 }
 
+bool ws_strv_has_sorted(const struct ws_strv *sv, const char *s)
+{
+	return sv->n && bsearch(&s, sv->v, sv->n, sizeof(*sv->v), compare);
+}
+
+void ws_strv_sort_once(struct ws_strv *sv)
+{
+	size_t kept = 0;
+
+	ws_strv_sort(sv);
+	for (size_t i = 0; i < sv->n; i++) {
+		char *s = ws_steal_ptr(&sv->v[i]);
+
+		if (kept && !strcmp(sv->v[kept - 1], s))
+			ws_freep(&s);
+		else
+			sv->v[kept++] = s;
+	}
+	sv->n = kept;
+}
+
 char **ws_strv_argv(struct ws_strv *sv)
 {
 	reserve(sv);

@@ -27,7 +27,9 @@ void ws_strv_addf(struct ws_strv *sv, const char *fmt, ...)
 void ws_strv_extend(struct ws_strv *sv, const struct ws_strv *from);
 bool ws_strv_has(const struct ws_strv *sv, const char *s);
 bool ws_strv_equal(const struct ws_strv *a, const struct ws_strv *b);
-void ws_strv_sort(struct ws_strv *sv); /* byte by byte */
+void ws_strv_sort(struct ws_strv *sv);				  /* byte by byte */
+bool ws_strv_has_sorted(const struct ws_strv *sv, const char *s); /* SV is sorted */
+void ws_strv_sort_once(struct ws_strv *sv); /* and what is there twice goes once */
 /* argv for exec: never NULL, NULL-terminated, stays the vector's */
 char **ws_strv_argv(struct ws_strv *sv);
 

@@ -23,6 +23,13 @@ bool ws_text_ends(const char *s, const char *suffix)
 	return len >= n && memcmp(s + len - n, suffix, n) == 0;
 }
 
+const char *ws_text_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* Table 3-7 of the Unicode standard: the second byte's range depends on the first. */
 size_t ws_text_utf8_char(const char *s, size_t len)
 {

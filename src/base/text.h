@@ -11,6 +11,8 @@
 /* Pure helpers on strings. */
 bool ws_text_starts(const char *s, const char *prefix);
 bool ws_text_ends(const char *s, const char *suffix);
+/* What is behind the last slash of PATH, or all of it. */
+const char *ws_text_basename(const char *path);
 /* Is the run of bytes valid UTF-8 (no surrogates, no overlong forms)? */
 bool ws_text_utf8(const char *s, size_t len);
 /* Length in bytes of the valid UTF-8 character at S (at most LEN), 0 if there is none. */

@@ -40,13 +40,6 @@ static bool is_session(const char *arg)
 	return ref.id;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* ---- out of a session ---- */
 
 static int fetch(struct copy *c, int out, struct ws_err *err)
@@ -67,7 +60,8 @@ static char *host_target(const struct copy *c)
 	struct stat st;
 
 	if (stat(c->dst, &st) == 0 && S_ISDIR(st.st_mode))
-		return ws_format("%s/%s", c->dst, name_of(strchr(c->src, ':') + 1));
+		return ws_format("%s/%s", c->dst,
+				 ws_text_basename(strchr(c->src, ':') + 1));
 	return ws_strdup(c->dst);
 }
 
@@ -81,7 +75,8 @@ static int fetch_to_file(struct copy *c, struct ws_err *err)
 	int rc;
 
 	ws_text_random(random, 8);
-	tmp = ws_format("%.*s.wsiso-%s", (int)(name_of(target) - target), target, random);
+	tmp = ws_format("%.*s.wsiso-%s", (int)(ws_text_basename(target) - target), target,
+			random);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return ws_fail_errno(err, "write '%s'", target);
@@ -117,7 +112,8 @@ static char *session_target(const struct copy *c)
 	if (!ws_text_ends(c->dst, "/") || is_stream(c->src))
 		return ws_strdup(c->dst);
 	return ws_format("%s%s", c->dst,
-			 name_of(is_session(c->src) ? strchr(c->src, ':') + 1 : c->src));
+			 ws_text_basename(is_session(c->src) ? strchr(c->src, ':') + 1
+							     : c->src));
 }
 
 static int store_file(struct copy *c, struct ws_err *err)

@@ -46,10 +46,8 @@ static int lay(const struct spec_opts *o, const struct ws_global *global,
 	       const struct ws_json *doc, struct ws_spec *ret, struct ws_err *err)
 {
 	WS_AUTO(ws_root) struct ws_root root = WS_ROOT_INIT;
-	const char *slash = strrchr(o->check, '/');
-	const char *last = slash ? slash + 1 : o->check;
 
-	if (o->defaults || strcmp(last, "wsiso.json") == 0)
+	if (o->defaults || strcmp(ws_text_basename(o->check), "wsiso.json") == 0)
 		return lay_alone(o, WS_SPEC_ROOT_FILE, doc, ret, err);
 	if (ws_root_open(global->root, false, &root, err) < 0) {
 		if (err->sys != ENOENT)

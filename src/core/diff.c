@@ -99,13 +99,6 @@ static uint64_t size_of(const struct ws_change *c)
 	return c->kind == WS_CHANGE_DELETED ? c->old.size : c->new.size;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool may_be_rename(const struct ws_change *c)
 {
 	mode_t mode = c->kind == WS_CHANGE_DELETED ? c->old.mode : c->new.mode;
@@ -125,7 +118,7 @@ static int by_content(const void *a, const void *b)
 		return size_of(x) < size_of(y) ? -1 : 1;
 	order = strcmp(x->digest ? x->digest : "", y->digest ? y->digest : "");
 	if (!order)
-		order = strcmp(name_of(x->path), name_of(y->path));
+		order = strcmp(ws_text_basename(x->path), ws_text_basename(y->path));
 	return order ? order : by_path(x, y);
 }
 
@@ -181,7 +174,8 @@ static void pair_equal(struct ws_change **v, size_t n)
 {
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n; end++)
-			if (strcmp(name_of(v[i]->path), name_of(v[end]->path)) != 0)
+			if (strcmp(ws_text_basename(v[i]->path),
+				   ws_text_basename(v[end]->path)) != 0)
 				break;
 		pair_run(v + i, end - i);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 /* Of those that wsiso-spec(5) has in its table, under SYSTEM CALLS. */
 static const char *const makers[] = {
@@ -14,8 +15,7 @@ static const char *const makers[] = {
 
 bool ws_nested_sandbox(const char *program)
 {
-	const char *slash = strrchr(program, '/');
-	const char *name = slash ? slash + 1 : program;
+	const char *name = ws_text_basename(program);
 
 	for (size_t i = 0; i < WS_ARRAY_SIZE(makers); i++)
 		if (strcmp(name, makers[i]) == 0)

@@ -393,24 +393,6 @@ static int read_names(int fd, struct ws_strv *ret)
 	return n < 0 && errno != ENOENT ? -1 : 0;
 }
 
-static void sort_once(struct ws_strv *names)
-{
-	size_t kept = 0;
-
-	ws_strv_sort(names);
-	for (size_t i = 0; i < names->n; i++) {
-		char *name = names->v[i];
-
-		if (kept && !strcmp(names->v[kept - 1], name))
-			free(name);
-		else
-			names->v[kept++] = name;
-	}
-	names->n = kept;
-	if (names->v)
-		names->v[kept] = NULL;
-}
-
 int ws_stack_names(const struct ws_stack_dir *dir, bool raw, struct ws_strv *ret)
 {
 	WS_AUTO(ws_strv) struct ws_strv all = WS_STRV_INIT;
@@ -418,7 +400,7 @@ int ws_stack_names(const struct ws_stack_dir *dir, bool raw, struct ws_strv *ret
 	for (size_t i = 0; i < dir->n; i++)
 		if (read_names(dir->v[i].fd, &all) < 0)
 			return -1;
-	sort_once(&all);
+	ws_strv_sort_once(&all);
 	for (size_t i = 0; i < all.n; i++) {
 		struct ws_stack_entry e;
 

@@ -125,6 +125,8 @@ struct ws_git_index {
 };
 
 void ws_git_index_release(struct ws_git_index *index);
+/* How many entries the index FILE has; 0: it is none. */
+size_t ws_git_index_count(const char *file);
 int ws_git_index_map(const char *file, struct ws_git_index *ret, struct ws_err *err);
 /* Once. Takes CHANGES over, and sorts them. */
 void ws_git_index_change(struct ws_git_index *index, struct ws_git_index_entry *changes,

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
 #include "base/jsonw.h"
 #include "base/opt.h"
+#include "base/text.h"
 #include "helper/git.h"
 
 /*
@@ -15,7 +13,6 @@
  */
 #define PART 8	   /* more than one path in so many, and a tree of its own is as good */
 #define ENOUGH 128 /* fewer than one in so many: the index takes longer than the files */
-#define HEADER 12  /* of an index: "DIRC", version, count of entries */
 
 /* ---- near: which one ---- */
 
@@ -50,18 +47,6 @@ static int find_tree(git_repository *repo, const char *commit, git_tree **ret)
 	return rc;
 }
 
-/* How many paths the index FILE lists; 0: it is none. */
-static size_t count_entries(const char *file)
-{
-	WS_AUTO_CLOSE int fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	unsigned char head[HEADER];
-
-	if (fd < 0 || read(fd, head, HEADER) != HEADER || memcmp(head, "DIRC", 4) != 0)
-		return 0;
-	return (size_t)head[8] << 24 | (size_t)head[9] << 16 | (size_t)head[10] << 8 |
-	       head[11];
-}
-
 struct count {
 	size_t n, limit;
 };
@@ -73,13 +58,12 @@ struct count {
 static int count_change(void *data, const char *path, const git_tree_entry *old,
 			const git_tree_entry *new)
 {
-	const char *slash = strrchr(path, '/');
 	struct count *count = data;
 
 	(void)old;
 	(void)new;
 	if (count->n == count->limit ||
-	    !strcmp(slash ? slash + 1 : path, WS_GIT_ATTRIBUTES))
+	    !strcmp(ws_text_basename(path), WS_GIT_ATTRIBUTES))
 		return -1;
 	count->n++;
 	return 0;
@@ -88,7 +72,7 @@ static int count_change(void *data, const char *path, const git_tree_entry *old,
 /* One that cannot be compared is not near. */
 static void compare(struct near *n, const char *commit, const char *index)
 {
-	size_t entries = count_entries(index);
+	size_t entries = ws_git_index_count(index);
 	struct count count = { .limit = entries / PART };
 	git_tree *tree = NULL;
 
@@ -227,10 +211,7 @@ static void change_index(struct ws_git_delta *d)
 static void find_attributes(struct ws_git_delta *d)
 {
 	for (size_t i = 0; i < d->index.n; i++) {
-		const char *slash = strrchr(d->index.v[i].path, '/');
-
-		if (strcmp(slash ? slash + 1 : d->index.v[i].path, WS_GIT_ATTRIBUTES) !=
-		    0)
+		if (strcmp(ws_text_basename(d->index.v[i].path), WS_GIT_ATTRIBUTES) != 0)
 			continue;
 		d->attributes = ws_grow(d->attributes, d->nattributes + 1,
 					sizeof(*d->attributes));

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "helper/git.h"
 
 #define ENCODING "working-tree-encoding"
@@ -58,11 +59,10 @@ static int repo_asks(git_repository *repo, struct ws_err *err)
 
 static int entry_asks(git_repository *repo, const git_index_entry *e, struct ws_err *err)
 {
-	const char *slash = strrchr(e->path, '/');
 	git_blob *blob = NULL;
 	bool yes;
 
-	if (strcmp(slash ? slash + 1 : e->path, WS_GIT_ATTRIBUTES) != 0 ||
+	if (strcmp(ws_text_basename(e->path), WS_GIT_ATTRIBUTES) != 0 ||
 	    e->mode == GIT_FILEMODE_COMMIT)
 		return 0;
 	if (git_blob_lookup(&blob, repo, &e->id) < 0)

@@ -110,6 +110,16 @@ int ws_git_index_map(const char *file, struct ws_git_index *ret, struct ws_err *
 		       file);
 }
 
+size_t ws_git_index_count(const char *file)
+{
+	WS_AUTO_CLOSE int fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	uint8_t head[HEADER];
+
+	if (fd < 0 || read(fd, head, HEADER) != HEADER || memcmp(head, "DIRC", 4) != 0)
+		return 0;
+	return number(head + 8);
+}
+
 /* ---- change ---- */
 
 static int by_path(const void *a, const void *b)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/strv.h"
+
+#include <string.h>
+
 #include "check.h"
 
 static void facts_of_a_vector(void)
@@ -51,6 +54,14 @@ static void facts_of_order(void)
 	ws_strv_sort(&a);
 	CHECK(ws_strv_equal(&a, &b));
 	CHECK(ws_strv_argv(&a)[5] == NULL);
+	CHECK(ws_strv_has_sorted(&a, "\xff"));
+	CHECK(!ws_strv_has_sorted(&a, "c"));
+	ws_strv_sort_once(&a);
+	CHECK(a.n == 4 && !strcmp(a.v[1], "a") && !strcmp(a.v[2], "b"));
+	CHECK(ws_strv_argv(&a)[4] == NULL);
+	ws_strv_clear(&a);
+	ws_strv_sort_once(&a);
+	CHECK(a.n == 0 && !ws_strv_has_sorted(&a, "a"));
 }
 
 static void facts_of_an_environment(void)
