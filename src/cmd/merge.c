@@ -37,14 +37,14 @@ static void call_release(struct call *c)
 
 /* ---- answers ---- */
 
-static const struct {
-	const char *word;
-	enum ws_merge_answer answer;
-} sides[] = {
-	{ "@ours", WS_ANSWER_OURS },
-	{ "@theirs", WS_ANSWER_THEIRS },
-	{ "@delete", WS_ANSWER_DELETE },
-};
+/* @ours, @theirs, @delete; all else is the name of a file. */
+static enum ws_merge_answer answer_of(const char *text)
+{
+	enum ws_merge_answer a =
+		*text == '@' ? ws_merge_answer_of(text + 1) : WS_ANSWER_FILE;
+
+	return a == WS_ANSWER_NONE ? WS_ANSWER_FILE : a;
+}
 
 static int read_answer(const char *file, struct ws_buf *ret, struct ws_err *err)
 {
@@ -72,10 +72,7 @@ static int add_answer(struct call *c, const char *arg, struct ws_err *err)
 	c->given = ws_grow(c->given, c->ngiven + 1, sizeof(*c->given));
 	g = &c->given[c->ngiven++];
 	*g = (struct ws_merge_given){ .path = ws_strndup(path, (size_t)(equals - path)),
-				      .answer = WS_ANSWER_FILE };
-	for (size_t i = 0; i < WS_ARRAY_SIZE(sides); i++)
-		if (!strcmp(equals + 1, sides[i].word))
-			g->answer = sides[i].answer;
+				      .answer = answer_of(equals + 1) };
 	return g->answer == WS_ANSWER_FILE ? read_answer(equals + 1, &g->bytes, err) : 0;
 }
 

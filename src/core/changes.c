@@ -88,7 +88,8 @@ static const char *path_of(struct reader *r, const char *name)
 
 /* ---- comparing ---- */
 
-bool ws_changes_same_bytes(int a, int b)
+/* From where they are. */
+static bool same_bytes(int a, int b)
 {
 	WS_AUTO_FREE char *x = ws_grow(NULL, BLOCK, 1);
 	WS_AUTO_FREE char *y = ws_grow(NULL, BLOCK, 1);
@@ -108,38 +109,40 @@ bool ws_changes_same_bytes(int a, int b)
 	}
 }
 
-static bool same_file(const struct reader *r, const char *path,
-		      const struct ws_stack_entry *a, const struct ws_stack_entry *b)
+static bool same_file(const struct ws_stack *x, const struct ws_stack_entry *a,
+		      const struct ws_stack *y, const struct ws_stack_entry *b,
+		      const char *path)
 {
-	WS_AUTO_CLOSE int x = -1;
-	WS_AUTO_CLOSE int y = -1;
+	WS_AUTO_CLOSE int from = -1;
+	WS_AUTO_CLOSE int to = -1;
 
 	if (a->st.st_size != b->st.st_size)
 		return false;
 	if (a->st.st_size == 0)
 		return true;
-	x = ws_stack_open_file(r->stack, a->layer, path);
-	y = x < 0 ? -1 : ws_stack_open_file(r->stack, b->layer, path);
-	return y >= 0 && ws_changes_same_bytes(x, y);
+	from = ws_stack_open_file(x, a->layer, path);
+	to = from < 0 ? -1 : ws_stack_open_file(y, b->layer, path);
+	return to >= 0 && same_bytes(from, to);
 }
 
-static bool same_link(const struct reader *r, const char *path,
-		      const struct ws_stack_entry *a, const struct ws_stack_entry *b)
+static bool same_link(const struct ws_stack *x, const struct ws_stack_entry *a,
+		      const struct ws_stack *y, const struct ws_stack_entry *b,
+		      const char *path)
 {
-	WS_AUTO_FREE char *x = ws_stack_read_link(r->stack, a->layer, path);
-	WS_AUTO_FREE char *y = ws_stack_read_link(r->stack, b->layer, path);
+	WS_AUTO_FREE char *from = ws_stack_read_link(x, a->layer, path);
+	WS_AUTO_FREE char *to = ws_stack_read_link(y, b->layer, path);
 
-	return x && y && !strcmp(x, y);
+	return from && to && !strcmp(from, to);
 }
 
-/* Of one type, and no folders. */
-static bool same_content(const struct reader *r, const char *path,
-			 const struct ws_stack_entry *a, const struct ws_stack_entry *b)
+bool ws_changes_same_entry(const struct ws_stack *x, const struct ws_stack_entry *a,
+			   const struct ws_stack *y, const struct ws_stack_entry *b,
+			   const char *path)
 {
 	if (S_ISREG(a->st.st_mode))
-		return same_file(r, path, a, b);
+		return same_file(x, a, y, b, path);
 	if (S_ISLNK(a->st.st_mode))
-		return same_link(r, path, a, b);
+		return same_link(x, a, y, b, path);
 	return a->st.st_rdev == b->st.st_rdev;
 }
 
@@ -177,7 +180,7 @@ static void compare_files(struct reader *r, const char *name,
 		add(r, WS_CHANGE_TYPE, name, old, new);
 		return;
 	}
-	same = same_content(r, path_of(r, name), new, old);
+	same = ws_changes_same_entry(r->stack, new, r->stack, old, path_of(r, name));
 	if (!same || (!S_ISLNK(new->st.st_mode) && old->st.st_mode != new->st.st_mode))
 		add(r, WS_CHANGE_MODIFIED, name, old, new)->content = !same;
 }
@@ -452,7 +455,7 @@ bool ws_changes_same(const struct ws_stack *stack, const char *path,
 		return false;
 	from = open_side(stack, path, a);
 	to = from < 0 ? -1 : open_side(stack, path, b);
-	return to >= 0 && ws_changes_same_bytes(from, to);
+	return to >= 0 && same_bytes(from, to);
 }
 
 int ws_changes_load(const struct ws_stack *stack, const char *path,

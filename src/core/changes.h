@@ -23,8 +23,10 @@ void ws_changes_find_renames(const struct ws_stack *stack, struct ws_diff *diff)
 bool ws_changes_same(const struct ws_stack *stack, const char *path,
 		     const struct ws_change_side *a, const struct ws_change_side *b);
 
-/* Have two open files the same bytes from where they are? */
-bool ws_changes_same_bytes(int a, int b);
+/* The same of PATH as it is in two stacks: A in X, B in Y. */
+bool ws_changes_same_entry(const struct ws_stack *x, const struct ws_stack_entry *a,
+			   const struct ws_stack *y, const struct ws_stack_entry *b,
+			   const char *path);
 
 /*
  * The bytes of one side of a change: of a file its content, of a link its target. At most

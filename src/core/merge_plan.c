@@ -65,8 +65,7 @@ static void take(struct ws_merge_path *p)
 
 /* ---- conflicts ---- */
 
-/* Of which one side is a folder. */
-static bool is_half_folder(const struct ws_merge_path *p)
+bool ws_merge_is_half_folder(const struct ws_merge_path *p)
 {
 	return S_ISDIR(p->ours.mode) != S_ISDIR(p->theirs.mode);
 }
@@ -222,7 +221,7 @@ static void force(struct ws_merge_path *paths, size_t n)
 			continue;
 		if (up->forced)
 			p->forced = up->forced;
-		else if (up->answer && is_half_folder(up))
+		else if (up->answer && ws_merge_is_half_folder(up))
 			p->forced = up->answer;
 	}
 }
@@ -292,4 +291,23 @@ const char *ws_merge_clash_name(enum ws_merge_clash clash)
 	};
 
 	return names[clash];
+}
+
+static const char *const answers[] = {
+	[WS_ANSWER_NONE] = "none",     [WS_ANSWER_OURS] = "ours",
+	[WS_ANSWER_THEIRS] = "theirs", [WS_ANSWER_DELETE] = "delete",
+	[WS_ANSWER_FILE] = "file",
+};
+
+enum ws_merge_answer ws_merge_answer_of(const char *word)
+{
+	for (size_t i = 0; i < WS_ARRAY_SIZE(answers); i++)
+		if (!strcmp(word, answers[i]))
+			return (enum ws_merge_answer)i;
+	return WS_ANSWER_NONE;
+}
+
+const char *ws_merge_answer_name(enum ws_merge_answer answer)
+{
+	return answers[answer];
 }

@@ -87,6 +87,11 @@ struct ws_merge_path *ws_merge_find(const struct ws_merge_path *paths, size_t n,
 				    const char *path);
 /* Does it change anything of ours? */
 bool ws_merge_acts(const struct ws_merge_path *p);
+/* Is it a folder on one side, and none on the other? */
+bool ws_merge_is_half_folder(const struct ws_merge_path *p);
+/* "ours" "theirs" "delete" "file"; NONE: no such word. */
+enum ws_merge_answer ws_merge_answer_of(const char *word);
+const char *ws_merge_answer_name(enum ws_merge_answer answer);
 /* "content" "binary" ... */
 const char *ws_merge_clash_name(enum ws_merge_clash clash);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "core/changes.h"
 
 #define GIT ".git"
@@ -110,9 +111,7 @@ static int add_changes(const struct ws_stack *stack, const struct ws_strv *hidde
 
 static bool is_git(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return !strcmp(slash ? slash + 1 : path, GIT);
+	return !strcmp(ws_text_basename(path), GIT);
 }
 
 /* All that is in the folder PATH of STACK, as long as that is one. */
@@ -159,53 +158,16 @@ static void look_release(struct look *l)
 	ws_strv_release(&l->more);
 }
 
-static int open_side(const struct ws_stack *stack, const char *path,
-		     const struct ws_stack_entry *e)
-{
-	return ws_stack_open_file(stack, e->layer, path);
-}
-
-static bool same_file(const struct ws_stack *x, const struct ws_stack_entry *a,
-		      const struct ws_stack *y, const struct ws_stack_entry *b,
-		      const char *path)
-{
-	WS_AUTO_CLOSE int from = -1;
-	WS_AUTO_CLOSE int to = -1;
-
-	if (a->st.st_size != b->st.st_size)
-		return false;
-	if (a->st.st_size == 0)
-		return true;
-	from = open_side(x, path, a);
-	to = from < 0 ? -1 : open_side(y, path, b);
-	return to >= 0 && ws_changes_same_bytes(from, to);
-}
-
-static bool same_link(const struct ws_stack *x, const struct ws_stack_entry *a,
-		      const struct ws_stack *y, const struct ws_stack_entry *b,
-		      const char *path)
-{
-	WS_AUTO_FREE char *from = ws_stack_read_link(x, a->layer, path);
-	WS_AUTO_FREE char *to = ws_stack_read_link(y, b->layer, path);
-
-	return from && to && !strcmp(from, to);
-}
-
 static bool same(const struct look *l, const char *path, enum ws_merge_tree x,
 		 const struct ws_stack_entry *a, enum ws_merge_tree y,
 		 const struct ws_stack_entry *b)
 {
-	const struct ws_stack *from = &l->t->stack[x], *to = &l->t->stack[y];
-
 	if (!a->st.st_mode || (a->st.st_mode & S_IFMT) != (b->st.st_mode & S_IFMT))
 		return false;
 	if (a->st.st_ino == b->st.st_ino && a->st.st_dev == b->st.st_dev)
 		return true;
-	if (S_ISREG(a->st.st_mode))
-		return same_file(from, a, to, b, path);
-	if (S_ISLNK(a->st.st_mode))
-		return same_link(from, a, to, b, path);
-	return S_ISDIR(a->st.st_mode) || a->st.st_rdev == b->st.st_rdev;
+	return S_ISDIR(a->st.st_mode) ||
+	       ws_changes_same_entry(&l->t->stack[x], a, &l->t->stack[y], b, path);
 }
 
 static struct ws_merge_side side(const struct ws_stack_entry *e, unsigned number)
@@ -259,22 +221,6 @@ static int look_at(struct look *l, char *path, struct ws_merge_path *ret)
 	return 0;
 }
 
-static void sort_once(struct ws_strv *paths)
-{
-	size_t kept = 0;
-
-	ws_strv_sort(paths);
-	for (size_t i = 0; i < paths->n; i++) {
-		char *path = ws_steal_ptr(&paths->v[i]);
-
-		if (kept && !strcmp(paths->v[kept - 1], path))
-			ws_freep(&path);
-		else
-			paths->v[kept++] = path;
-	}
-	paths->n = kept;
-}
-
 static int look_at_all(struct look *l, struct ws_strv *paths)
 {
 	struct ws_merge_trees *t = l->t;
@@ -297,7 +243,7 @@ static int look_again(struct look *l, struct ws_strv *paths)
 	for (size_t i = 0; i < t->n; i++)
 		ws_strv_take(paths, ws_steal_ptr(&t->v[i].path));
 	ws_strv_extend(paths, &l->more);
-	sort_once(paths);
+	ws_strv_sort_once(paths);
 	ws_freep(&t->v);
 	t->n = 0;
 	return look_at_all(l, paths);
@@ -314,7 +260,7 @@ int ws_merge_read(struct ws_merge_trees *t, const struct ws_strv *hidden,
 	if (add_changes(&t->stack[WS_TREE_THEIRS], hidden, t, &paths, err) < 0 ||
 	    add_changes(&t->stack[WS_TREE_BASE], hidden, NULL, &paths, err) < 0)
 		return -1;
-	sort_once(&paths);
+	ws_strv_sort_once(&paths);
 	if (look_at_all(&l, &paths) < 0 || look_again(&l, &paths) < 0)
 		return ws_fail_errno(err, "compare '/workspace/%.200s'",
 				     t->n ? t->v[t->n - 1].path : "");

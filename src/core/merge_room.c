@@ -20,11 +20,6 @@
 #define ANSWER_MAX 16
 
 static const char *const sides[WS_TREES] = { "base", "ours", "theirs" };
-static const char *const words[] = {
-	[WS_ANSWER_NONE] = "none",     [WS_ANSWER_OURS] = "ours",
-	[WS_ANSWER_THEIRS] = "theirs", [WS_ANSWER_DELETE] = "delete",
-	[WS_ANSWER_FILE] = "file",
-};
 
 void ws_merge_room_release(struct ws_merge_room *r)
 {
@@ -92,11 +87,6 @@ static int add_side(const struct ws_merge_trees *t, const struct ws_merge_path *
 	return add_bytes(t, p, tree, sum);
 }
 
-static bool is_half_folder(const struct ws_merge_path *p)
-{
-	return S_ISDIR(p->ours.mode) != S_ISDIR(p->theirs.mode);
-}
-
 static bool is_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -118,7 +108,7 @@ int ws_merge_room_key(const struct ws_merge_trees *t, struct ws_merge_path *p,
 	for (int i = 0; rc == 0 && i < WS_TREES; i++)
 		rc = add_side(t, p, (enum ws_merge_tree)i, &sum);
 	for (const struct ws_merge_path *q = t->v;
-	     rc == 0 && is_half_folder(p) && q < t->v + t->n; q++)
+	     rc == 0 && ws_merge_is_half_folder(p) && q < t->v + t->n; q++)
 		for (int i = 0; rc == 0 && is_below(q->path, p->path) && i < WS_TREES;
 		     i++)
 			rc = add_side(t, q, (enum ws_merge_tree)i, &sum);
@@ -136,7 +126,7 @@ static bool may_clash(const struct ws_merge_path *p)
 	bool theirs = p->theirs.mode != p->base.mode || p->theirs.same != p->base.same;
 	bool ours = p->ours.mode != p->base.mode || p->ours.same != p->base.same;
 
-	return is_half_folder(p) || (theirs && ours);
+	return ws_merge_is_half_folder(p) || (theirs && ours);
 }
 
 static int recall(const struct ws_merge_room *r, struct ws_merge_path *p)
@@ -147,9 +137,7 @@ static int recall(const struct ws_merge_room *r, struct ws_merge_path *p)
 
 	if (ws_read_file(r->fd, file, ANSWER_MAX, &word) < 0)
 		return errno == ENOENT ? 0 : -1;
-	for (size_t i = 0; i < WS_ARRAY_SIZE(words); i++)
-		if (!strcmp(ws_buf_str(&word), words[i]))
-			p->answer = (enum ws_merge_answer)i;
+	p->answer = ws_merge_answer_of(ws_buf_str(&word));
 	ws_buf_clear(&p->bytes);
 	return p->answer == WS_ANSWER_FILE
 		       ? ws_read_file(r->fd, bytes, WS_FILE_MERGE_MAX, &p->bytes)
@@ -178,7 +166,7 @@ int ws_merge_room_answer(const struct ws_merge_room *r, const struct ws_merge_pa
 	WS_AUTO_FREE char *to = ws_format("%s.bytes", p->key);
 	WS_AUTO(ws_buf) struct ws_buf word = WS_BUF_INIT;
 
-	ws_buf_addstr(&word, words[answer]);
+	ws_buf_addstr(&word, ws_merge_answer_name(answer));
 	if (answer == WS_ANSWER_FILE && ws_write_atomic(r->fd, to, bytes, true, err) < 0)
 		return -1;
 	return ws_write_atomic(r->fd, file, &word, true, err);

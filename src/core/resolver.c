@@ -77,22 +77,13 @@ static int take_side(const struct ws_merge *m, const struct ws_merge_path *p,
 		     const char *side, enum ws_merge_answer *ret, struct ws_buf *bytes,
 		     char *why)
 {
-	static const struct {
-		const char *word;
-		enum ws_merge_answer answer;
-	} sides[] = { { "ours", WS_ANSWER_OURS },
-		      { "theirs", WS_ANSWER_THEIRS },
-		      { "delete", WS_ANSWER_DELETE } };
 	WS_AUTO_FREE char *file = ws_format("%s.merged", p->key);
 
-	for (size_t i = 0; i < WS_ARRAY_SIZE(sides); i++) {
-		if (strcmp(side, sides[i].word) != 0)
-			continue;
-		*ret = sides[i].answer;
+	*ret = ws_merge_answer_of(side);
+	if (*ret != WS_ANSWER_NONE && *ret != WS_ANSWER_FILE)
 		return ws_merge_may_answer(p, *ret)
 			       ? 0
 			       : give_up(ret, why, "a folder cannot be deleted so");
-	}
 	if (strcmp(side, "markers") != 0)
 		return give_up(ret, why, "its answer takes what there is not");
 	if (ws_read_file(m->room.fd, file, WS_FILE_MERGE_MAX, bytes) < 0)
