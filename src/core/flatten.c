@@ -6,16 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/lock.h"
-#include "base/sync.h"
 #include "base/text.h"
+#include "core/frozen.h"
 #include "core/layer.h"
 #include "core/layer_copy.h"
 #include "core/sandbox.h"
 #include "core/shared.h"
-#include "core/snapshot_make.h"
 
 static bool is_frozen(const char *layer)
 {
@@ -30,42 +28,28 @@ static size_t run_of(const struct ws_session *s, size_t at, size_t end)
 	return at;
 }
 
-/* Layers FROM to TO - 1 of S, counted from the bottom, in the folder SCRATCH. */
-static int join(const struct ws_root *root, const struct ws_session *s, size_t from,
-		size_t to, int scratch, struct ws_err *err)
+/* Layers FROM to TO - 1 of S, counted from the bottom. */
+struct part {
+	const struct ws_root *root;
+	const struct ws_session *s;
+	size_t from, to;
+};
+
+static int join(void *data, int scratch, struct ws_err *err)
 {
 	WS_AUTO(ws_stack) struct ws_stack st = WS_STACK_INIT;
-	unsigned n = (unsigned)s->stack.n;
+	const struct part *p = data;
+	unsigned n = (unsigned)p->s->stack.n;
 	WS_AUTO_CLOSE int dir = -1;
 
-	if (ws_stack_open(root, s, &st, err) < 0)
+	if (ws_stack_open(p->root, p->s, &st, err) < 0)
 		return -1;
 	if (mkdirat(scratch, "root", 0700) == 0)
 		dir = ws_open_dir(scratch, "root");
 	if (dir < 0)
 		return ws_fail_errno(err, "make a layer");
-	if (ws_layer_copy(&st, n - (unsigned)to + 1, n - (unsigned)from, dir,
-			  WS_LAYER_LINK, err) < 0)
-		return -1;
-	return ws_sync_tree(dir) < 0 ? ws_fail_errno(err, "sync a layer") : 0;
-}
-
-static int make(const struct ws_root *root, const struct ws_session *s, size_t from,
-		size_t to, char name[WS_LAYER_NAME_MAX], struct ws_err *err)
-{
-	const struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
-					    .kind = (char[]){ "frozen" },
-					    .created = ws_clock_wall_ns() };
-	char scratch[WS_SCRATCH_NAME_MAX] = "";
-	WS_AUTO_CLOSE int dir = -1;
-
-	ws_layer_private_name(WS_LAYER_FROZEN, s->id, name);
-	if (ws_root_scratch(root, "flat", scratch, &dir, err) == 0 &&
-	    join(root, s, from, to, dir, err) == 0 &&
-	    ws_layer_publish(root, scratch, name, &meta, NULL, err) == 0)
-		return 0;
-	ws_scratch_discard(root, scratch);
-	return -1;
+	return ws_layer_copy(&st, n - (unsigned)p->to + 1, n - (unsigned)p->from, dir,
+			     WS_LAYER_LINK, err);
 }
 
 /* The new stack; runs do not reach across where the session's own uppers begin. */
@@ -83,7 +67,10 @@ static int flatten(const struct ws_root *root, struct ws_session *s, size_t *ret
 			end = i + 1;
 			ws_strv_push(&stack, s->stack.v[i]);
 		} else {
-			if (make(root, s, i, end, name, err) < 0)
+			struct part part = { root, s, i, end };
+
+			ws_layer_private_name(WS_LAYER_FROZEN, s->id, name);
+			if (ws_frozen_make(root, name, join, &part, NULL, err) < 0)
 				return -1;
 			ws_strv_push(&stack, name);
 		}

@@ -14,14 +14,13 @@
 #include "base/fs.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/sync.h"
 #include "base/text.h"
+#include "core/frozen.h"
 #include "core/gate.h"
 #include "core/layer.h"
 #include "core/layer_copy.h"
 #include "core/procs.h"
 #include "core/shared.h"
-#include "core/snapshot_make.h"
 
 #define QUIET_TIMEOUT_MS 10000
 #define IDLE_TIMEOUT_MS 1000
@@ -171,9 +170,10 @@ static int make_like(const struct ws_session *s, const char *from, int dir,
 	return 0;
 }
 
-/* The layer's folder as an upper that has nothing in it yet. */
-static int make_empty(const struct ws_session *s, int dir, struct ws_err *err)
+int ws_fork_make_root(void *session, int dir, struct ws_err *err)
 {
+	const struct ws_session *s = session;
+
 	if (make_like(s, "upper", dir, "root", err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->nrepos; i++) {
@@ -184,34 +184,6 @@ static int make_empty(const struct ws_session *s, int dir, struct ws_err *err)
 			return -1;
 	}
 	return 0;
-}
-
-int ws_fork_make_root(const struct ws_fork *f, int dir, struct ws_err *err)
-{
-	return make_empty(&f->parent, dir, err);
-}
-
-int ws_fork_publish(const struct ws_fork *f, const char *scratch, const char *name,
-		    struct ws_unsynced *later, struct ws_err *err)
-{
-	const struct ws_layer_meta meta = { .version = WS_LAYER_VERSION,
-					    .kind = (char[]){ "frozen" },
-					    .created = ws_clock_wall_ns() };
-
-	return ws_layer_publish(f->root, scratch, name, &meta, later, err);
-}
-
-static int publish_empty(struct ws_fork *f, const char *name, struct ws_err *err)
-{
-	char scratch[WS_SCRATCH_NAME_MAX] = "";
-	WS_AUTO_CLOSE int dir = -1;
-
-	if (ws_root_scratch(f->root, "frozen", scratch, &dir, err) == 0 &&
-	    make_empty(&f->parent, dir, err) == 0 &&
-	    ws_fork_publish(f, scratch, name, &f->unsynced, err) == 0)
-		return 0;
-	ws_scratch_discard(f->root, scratch);
-	return -1;
 }
 
 /*
@@ -279,7 +251,8 @@ int ws_fork_freeze(struct ws_fork *f, struct ws_err *err)
 		return -1;
 	if (edits) {
 		ws_layer_private_name(WS_LAYER_FROZEN, p->id, name);
-		if (publish_empty(f, name, err) < 0)
+		if (ws_frozen_make(f->root, name, ws_fork_make_root, p, &f->unsynced,
+				   err) < 0)
 			return -1;
 		ws_strv_push(&p->stack, name);
 		p->frozen++;
@@ -292,6 +265,11 @@ int ws_fork_freeze(struct ws_fork *f, struct ws_err *err)
 }
 
 /* ---- a copy, of an upper that is in use ---- */
+
+struct copying {
+	const struct ws_fork *f;
+	bool torn;
+};
 
 static int copy_upper(const struct ws_fork *f, int scratch, struct ws_err *err)
 {
@@ -310,38 +288,23 @@ static int copy_upper(const struct ws_fork *f, int scratch, struct ws_err *err)
 }
 
 /* Stopped no longer than needed: what is copied may be synced while they go on. */
-static int copy_still(const struct ws_fork *f, int scratch, bool *ret_torn,
-		      struct ws_err *err)
+static int copy_still(void *data, int scratch, struct ws_err *err)
 {
 	WS_AUTO(ws_pause) struct ws_pause pause = WS_PAUSE_INIT;
+	struct copying *c = data;
 
-	if (ws_pause_begin(&f->live, &pause, err) < 0 || copy_upper(f, scratch, err) < 0)
+	if (ws_pause_begin(&c->f->live, &pause, err) < 0 ||
+	    copy_upper(c->f, scratch, err) < 0)
 		return -1;
-	*ret_torn = !pause.all || !ws_pause_holds(&f->live);
+	c->torn = !pause.all || !ws_pause_holds(&c->f->live);
 	return 0;
-}
-
-static int copy_as(const struct ws_fork *f, const char *name, bool *ret_torn,
-		   struct ws_err *err)
-{
-	char scratch[WS_SCRATCH_NAME_MAX] = "";
-	WS_AUTO_CLOSE int dir = -1;
-
-	if (ws_root_scratch(f->root, "frozen", scratch, &dir, err) == 0 &&
-	    copy_still(f, dir, ret_torn, err) == 0) {
-		if (ws_sync_tree(dir) < 0)
-			ws_fail_errno(err, "sync the child's layer");
-		else if (ws_fork_publish(f, scratch, name, NULL, err) == 0)
-			return 0;
-	}
-	ws_scratch_discard(f->root, scratch);
-	return -1;
 }
 
 static int copy(struct ws_fork *f, const char *owner, struct ws_fork_state *ret,
 		struct ws_err *err)
 {
 	struct ws_session *p = &f->parent;
+	struct copying copying = { .f = f };
 	char name[WS_LAYER_NAME_MAX];
 	int edits = has_edits(p, err);
 
@@ -350,10 +313,11 @@ static int copy(struct ws_fork *f, const char *owner, struct ws_fork_state *ret,
 	ws_strv_extend(&ret->stack, &p->stack);
 	if (edits) {
 		ws_layer_private_name(WS_LAYER_FROZEN, owner, name);
-		if (copy_as(f, name, &ret->torn, err) < 0)
+		if (ws_frozen_make(f->root, name, copy_still, &copying, NULL, err) < 0)
 			return -1;
 		ws_strv_push(&ret->stack, name);
 		ret->copied = true;
+		ret->torn = copying.torn;
 	}
 	if (ret->torn)
 		ws_warn("session '%s': not all of its commands could be stopped while its "

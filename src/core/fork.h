@@ -64,12 +64,8 @@ int ws_fork_state(struct ws_fork *f, const char *owner, struct ws_fork_state *re
 		  struct ws_err *err);
 /* Its upper becomes a layer, if there is anything in it. It has no sandbox. */
 int ws_fork_freeze(struct ws_fork *f, struct ws_err *err);
-/* tmp/SCRATCH, whose folder "root" is one of the parent's uppers, as layer NAME, which
- * is on the disk by then if there is no LATER to say what is not yet. */
-int ws_fork_publish(const struct ws_fork *f, const char *scratch, const char *name,
-		    struct ws_unsynced *later, struct ws_err *err);
-/* DIR gets a folder "root" as an upper of the parent is that has nothing in it yet. */
-int ws_fork_make_root(const struct ws_fork *f, int dir, struct ws_err *err);
+/* DIR gets a folder "root" as an upper of the session is that has nothing in it yet. */
+int ws_fork_make_root(void *session, int dir, struct ws_err *err);
 /* Fills the child's stack, repos and HOME. Until the release the parent stands still. */
 int ws_fork_take(struct ws_fork *f, struct ws_session *child, struct ws_err *err);
 /* The child is to be a second name of its parent; until the release that stays. */

@@ -8,12 +8,11 @@
 
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/sync.h"
 #include "core/file_merge.h"
+#include "core/frozen.h"
 #include "core/layer.h"
 #include "core/merge_layer.h"
 #include "core/resolver.h"
-#include "core/snapshot_make.h"
 
 #define ASKED_MAX 1000 /* questions; a parent that moves on may bring new ones */
 
@@ -283,28 +282,23 @@ static enum ws_merge_result judge(const struct ws_merge_trees *t)
 
 /* ---- doing it ---- */
 
-static int make_layer(const struct ws_merge *m, struct hands *h, const char *name,
-		      struct ws_err *err)
+/* What a layer is made of. */
+struct making {
+	const struct ws_merge_trees *trees;
+	struct ws_session *parent;
+};
+
+static int fill(void *data, int scratch, struct ws_err *err)
 {
-	char scratch[WS_SCRATCH_NAME_MAX] = "";
-	WS_AUTO_CLOSE int dir = -1;
+	const struct making *m = data;
 	WS_AUTO_CLOSE int top = -1;
 
-	if (ws_root_scratch(m->root, "merge", scratch, &dir, err) == 0 &&
-	    ws_fork_make_root(&h->parent, dir, err) == 0) {
-		top = ws_open_dir(dir, "root");
-		if (top < 0)
-			ws_fail_errno(err, "open the layer of a merge");
-		else if (ws_merge_layer_make(&m->trees, top, err) == 0) {
-			if (ws_sync_tree(dir) < 0)
-				ws_fail_errno(err, "sync the layer of a merge");
-			else if (ws_fork_publish(&h->parent, scratch, name, NULL, err) ==
-				 0)
-				return 0;
-		}
-	}
-	ws_scratch_discard(m->root, scratch);
-	return -1;
+	if (ws_fork_make_root(m->parent, scratch, err) < 0)
+		return -1;
+	top = ws_open_dir(scratch, "root");
+	if (top < 0)
+		return ws_fail_errno(err, "open the layer of a merge");
+	return ws_merge_layer_make(m->trees, top, err);
 }
 
 static void set_layers(struct ws_strv *to, const struct ws_strv *from)
@@ -345,10 +339,11 @@ static int note_merged(struct hands *h, struct ws_err *err)
 static int apply(struct ws_merge *m, struct hands *h, struct ws_err *err)
 {
 	struct ws_session *p = &h->parent.parent;
+	struct making making = { &m->trees, p };
 	char name[WS_LAYER_NAME_MAX];
 
 	ws_layer_private_name(WS_LAYER_FROZEN, p->id, name);
-	if (make_layer(m, h, name, err) < 0)
+	if (ws_frozen_make(m->root, name, fill, &making, NULL, err) < 0)
 		return -1;
 	if (announce(h, name, err) < 0 || ws_fork_freeze(&h->parent, err) < 0) {
 		struct ws_err ignored = WS_ERR_INIT;
