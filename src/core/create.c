@@ -25,7 +25,6 @@
 #include "core/spec_file.h"
 #include "core/user.h"
 
-#define LEAST_FREE (256ull << 20)
 #define SPEC_FILE "config.json"
 #define STATE_FILE "state.json"
 #define LOCK_FILE "lock"
@@ -157,7 +156,7 @@ static int check_space(const struct making *m, struct ws_err *err)
 
 	if (ws_fs_free(m->root->fd, &left) < 0)
 		return ws_fail_errno(err, "look for free space in '%s'", m->root->path);
-	if (left < LEAST_FREE) {
+	if (left < WS_ROOT_LEAST_FREE) {
 		ws_fail(err, WS_DISK_FULL, "only %llu MiB are free where '%s' is",
 			(unsigned long long)(left >> 20), m->root->path);
 		return ws_hint(err, "make room there, or delete sessions");

@@ -8,8 +8,7 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-
-#define HELPER PKGLIBEXECDIR "/wsiso-git"
+#include "core/vcs_git.h"
 
 void ws_git_talk_release(struct ws_git_talk *t)
 {
@@ -23,27 +22,26 @@ void ws_git_talk_release(struct ws_git_talk *t)
 
 static int start(struct ws_git_talk *t, struct ws_err *err)
 {
-	WS_AUTO_FREE char *word = ws_strdup(t->word);
-	char *argv[] = { (char[]){ HELPER }, word, NULL };
+	WS_AUTO(ws_strv) struct ws_strv argv = WS_STRV_INIT;
 	char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" },
 			NULL };
 	WS_AUTO_CLOSE int in = -1;
 	WS_AUTO_CLOSE int out = -1;
 	const struct ws_fdmap *fds;
-	struct ws_spawn s = { .argv = argv, .env = env, .nfds = 3 };
+	const char *helper;
+	struct ws_spawn s = { .env = env, .nfds = 3 };
 
 	if (t->pid > 0)
 		return 0;
-	if (faccessat(AT_FDCWD, HELPER, X_OK, 0) < 0) {
-		ws_fail_errno(err, "run '%s'", HELPER);
-		err->kind = WS_HELPER_MISSING;
-		return ws_hint(err,
-			       "it is installed together with wsiso: install that again");
-	}
+	helper = ws_git_helper(err);
+	if (!helper)
+		return -1;
 	if (ws_pipe(&in, &t->to) < 0 || ws_pipe(&t->from, &out) < 0)
 		return ws_fail_errno(err, "make pipes");
 	fds = (const struct ws_fdmap[]){ { in, 0 }, { out, 1 }, { 2, 2 } };
 	s.fds = fds;
+	ws_strv_add(&argv, helper, t->word, NULL);
+	s.argv = ws_strv_argv(&argv);
 	return ws_spawn(&s, &t->pid, err);
 }
 

@@ -17,7 +17,6 @@
 #include "core/landlock.h"
 #include "core/seccomp.h"
 
-#define MIN_FREE (256u << 20)
 #define NEED_MAJOR 5
 #define NEED_MINOR 11
 #define GROUPS_MAX 256
@@ -85,7 +84,7 @@ static void probe_space(const struct ws_probe_host *host, struct ws_check_item *
 		return;
 	}
 	ws_text_size(&size, left);
-	if (left < MIN_FREE)
+	if (left < WS_ROOT_LEAST_FREE)
 		ws_probe_say(item, WS_CHECK_FAILED,
 			     "make room: create refuses below 256 MiB", "only %s free",
 			     ws_buf_str(&size));

@@ -42,6 +42,9 @@ struct ws_root {
 
 #define WS_ROOT_INIT ((struct ws_root){ .fd = -1 })
 
+/* Bytes; with fewer free there create refuses. */
+#define WS_ROOT_LEAST_FREE (256ull << 20)
+
 /*
  * PATH, or WSISO_ROOT's value, NULL: the default below HOME (or the passwd entry's).
  * Made 0700 with its subfolders if CREATE. root-unsafe if it belongs to

@@ -46,7 +46,7 @@ int ws_setup_save(const struct ws_root *root, const struct ws_setup *s,
 /* Is there a layer to work with? */
 bool ws_setup_is_done(const struct ws_root *root, const struct ws_setup *s);
 bool ws_setup_has_failed(const struct ws_setup *s);
-/* As those of a snapshot: see keylock.h. TIMEOUT_MS 0 does not wait. */
+/* As those of a snapshot: see keyed.h. TIMEOUT_MS 0 does not wait. */
 int ws_setup_lock(const struct ws_root *root, const char *key, bool exclusive,
 		  uint64_t timeout_ms, struct ws_err *err);
 void ws_setup_touch(const struct ws_root *root, const char *key);

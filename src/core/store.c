@@ -12,8 +12,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 
-#define LEAST_FREE (256ull << 20) /* below it create refuses */
-#define STALE_S 3600		  /* a file is written in a moment */
+#define STALE_S 3600 /* a file is written in a moment */
 #define REPAIR_HINT "wsiso check --store --repair"
 
 static const struct {
@@ -132,7 +131,7 @@ static void check_space(struct ws_store_run *run, const struct ws_spec *spec)
 		ws_store_note(run, WS_STORE_SPACE, WS_STORE_FAILED, NULL,
 			      "look at the filesystem there", "cannot be told: %s",
 			      strerror(errno));
-	else if (left < LEAST_FREE)
+	else if (left < WS_ROOT_LEAST_FREE)
 		ws_store_note(run, WS_STORE_SPACE, WS_STORE_FAILED, NULL,
 			      "make room there, or delete sessions",
 			      "%llu MiB are free: create refuses",

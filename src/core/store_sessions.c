@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,17 +12,10 @@
 
 /* ---- what it stands on ---- */
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* As of now, too: it may have come since they were listed. */
 static bool has_layer(const struct ws_store_run *run, const char *name)
 {
-	return (run->layers.n && bsearch(&name, run->layers.v, run->layers.n,
-					 sizeof(*run->layers.v), compare)) ||
-	       ws_layer_exists(run->root, name);
+	return ws_strv_has_sorted(&run->layers, name) || ws_layer_exists(run->root, name);
 }
 
 /*

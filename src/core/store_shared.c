@@ -12,18 +12,47 @@
 #include "core/setup.h"
 #include "core/snapshot.h"
 #include "core/store_run.h"
+#include "core/vcs_git.h"
 
 /* ---- what is kept for a key ---- */
+
+struct sort {
+	enum ws_store_row row;
+	const char *folder;
+	/* exclusively, without waiting */
+	int (*lock)(const struct ws_root *root, const char *key, struct ws_err *err);
+};
+
+static int lock_snapshot(const struct ws_root *root, const char *key, struct ws_err *err)
+{
+	return ws_snapshot_try(root, key, true, err);
+}
+
+static int lock_setup(const struct ws_root *root, const char *key, struct ws_err *err)
+{
+	return ws_setup_lock(root, key, true, 0, err);
+}
+
+static const struct sort snapshots = { WS_STORE_SNAPSHOTS, "snapshots", lock_snapshot };
+static const struct sort setups = { WS_STORE_SETUPS, "setups", lock_setup };
+
+static void note_lost(struct ws_store_run *run, const struct sort *sort, const char *key,
+		      const char *why)
+{
+	WS_AUTO_FREE char *path = ws_format("%s/%s.json", sort->folder, key);
+
+	ws_store_note(run, sort->row, WS_STORE_WARNING, path, "wsiso gc", "%s", why);
+}
 
 /*
  * A record that cannot be read is as good as none: what it was for is made anew. Nobody
  * makes or takes it while the lock is held.
  */
-static void note_damaged(struct ws_store_run *run, enum ws_store_row row,
-			 const char *folder, const char *key, int lock)
+static void note_damaged(struct ws_store_run *run, const struct sort *sort,
+			 const char *key, const char *path)
 {
-	WS_AUTO_FREE char *path = ws_format("%s/%s.json", folder, key);
-	WS_AUTO_CLOSE int held = lock;
+	struct ws_err ignored = WS_ERR_INIT;
+	WS_AUTO_CLOSE int held = run->repair ? sort->lock(run->root, key, &ignored) : -1;
 	int rc = 1;
 
 	if (run->repair) {
@@ -31,34 +60,35 @@ static void note_damaged(struct ws_store_run *run, enum ws_store_row row,
 		if (held < 0)
 			errno = EWOULDBLOCK;
 	}
-	ws_store_note_repair(run, row, WS_STORE_FAILED, path, rc,
+	ws_store_note_repair(run, sort->row, WS_STORE_FAILED, path, rc,
 			     "it is damaged, and as good as none");
 }
 
-static void note_lost(struct ws_store_run *run, enum ws_store_row row, const char *folder,
-		      const char *key, const char *why)
+/* RC and ERR: what came of reading it. Is there anything to look at? */
+static bool is_read(struct ws_store_run *run, const struct sort *sort, const char *key,
+		    int rc, const struct ws_err *err)
 {
-	WS_AUTO_FREE char *path = ws_format("%s/%s.json", folder, key);
+	WS_AUTO_FREE char *path = ws_format("%s/%s.json", sort->folder, key);
 
-	ws_store_note(run, row, WS_STORE_WARNING, path, "wsiso gc", "%s", why);
-}
-
-static void note_newer(struct ws_store_run *run, enum ws_store_row row,
-		       const char *folder, const char *key, const struct ws_err *why)
-{
-	WS_AUTO_FREE char *path = ws_format("%s/%s.json", folder, key);
-
-	run->unsure = true;
-	ws_store_note(run, row, WS_STORE_FAILED, path,
-		      why->kind == WS_STATE_VERSION ? "use the wsiso that made it"
-						    : "look at that file",
-		      "%s", why->msg);
+	run->seen[sort->row]++;
+	if (rc < 0) {
+		run->unsure = true;
+		ws_store_note(run, sort->row, WS_STORE_FAILED, path,
+			      err->kind == WS_STATE_VERSION ? "use the wsiso that made it"
+							    : "look at that file",
+			      "%s", err->msg);
+	} else if (rc == 0 &&
+		   faccessat(run->root->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		note_damaged(run, sort, key, path);
+	}
+	return rc > 0;
 }
 
 /* Does somebody make, or remove, it right now? */
-static bool is_busy(const struct ws_store_run *run, const char *folder, const char *key)
+static bool is_busy(const struct ws_store_run *run, const struct sort *sort,
+		    const char *key)
 {
-	WS_AUTO_FREE char *path = ws_format("%s/%s.lock", folder, key);
+	WS_AUTO_FREE char *path = ws_format("%s/%s.lock", sort->folder, key);
 	WS_AUTO_CLOSE int fd = ws_open_beneath(run->root->fd, path, O_RDONLY, 0);
 
 	return fd >= 0 && ws_lock_try(fd, false) < 0;
@@ -67,69 +97,44 @@ static bool is_busy(const struct ws_store_run *run, const char *folder, const ch
 static void check_snapshot(struct ws_store_run *run, const char *key)
 {
 	WS_AUTO(ws_snapshot) struct ws_snapshot s = WS_SNAPSHOT_INIT;
-	struct ws_err err = WS_ERR_INIT, ignored = WS_ERR_INIT;
-	WS_AUTO_FREE char *path = ws_format("snapshots/%s.json", key);
+	struct ws_err err = WS_ERR_INIT;
 	int rc = ws_snapshot_read(run->root, key, &s, &err);
 
-	run->seen[WS_STORE_SNAPSHOTS]++;
-	if (rc < 0) {
-		note_newer(run, WS_STORE_SNAPSHOTS, "snapshots", key, &err);
+	if (!is_read(run, &snapshots, key, rc, &err))
 		return;
-	}
-	if (rc == 0) {
-		if (faccessat(run->root->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			note_damaged(run, WS_STORE_SNAPSHOTS, "snapshots", key,
-				     run->repair ? ws_snapshot_try(run->root, key, true,
-								   &ignored)
-						 : -1);
-		return;
-	}
 	for (size_t i = 0; i < s.layers.n; i++)
 		ws_refs_add(&run->named_layers, s.layers.v[i]);
 	if (s.pool)
 		ws_refs_add(&run->named_pools, s.pool);
-	if (is_busy(run, "snapshots", key))
+	if (is_busy(run, &snapshots, key))
 		return;
 	for (size_t i = 0; i < s.layers.n; i++)
 		if (!s.building && !ws_layer_exists(run->root, s.layers.v[i])) {
-			note_lost(run, WS_STORE_SNAPSHOTS, "snapshots", key,
+			note_lost(run, &snapshots, key,
 				  "a layer of it is gone: it is made anew when it is "
 				  "asked for");
 			return;
 		}
 	if (s.building)
-		note_lost(run, WS_STORE_SNAPSHOTS, "snapshots", key,
-			  "whoever built it is gone");
+		note_lost(run, &snapshots, key, "whoever built it is gone");
 }
 
 static void check_setup(struct ws_store_run *run, const char *key)
 {
 	WS_AUTO(ws_setup) struct ws_setup s = WS_SETUP_INIT;
-	struct ws_err err = WS_ERR_INIT, ignored = WS_ERR_INIT;
-	WS_AUTO_FREE char *path = ws_format("setups/%s.json", key);
+	struct ws_err err = WS_ERR_INIT;
 	int rc = ws_setup_load(run->root, key, &s, &err);
 
-	run->seen[WS_STORE_SETUPS]++;
-	if (rc < 0) {
-		note_newer(run, WS_STORE_SETUPS, "setups", key, &err);
+	if (!is_read(run, &setups, key, rc, &err))
 		return;
-	}
-	if (rc == 0) {
-		if (faccessat(run->root->fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			note_damaged(run, WS_STORE_SETUPS, "setups", key,
-				     run->repair ? ws_setup_lock(run->root, key, true, 0,
-								 &ignored)
-						 : -1);
-		return;
-	}
 	if (s.layer)
 		ws_refs_add(&run->named_layers, s.layer);
-	if (ws_setup_has_failed(&s) || is_busy(run, "setups", key))
+	if (ws_setup_has_failed(&s) || is_busy(run, &setups, key))
 		return;
 	if (!strcmp(s.state, "running"))
-		note_lost(run, WS_STORE_SETUPS, "setups", key, "whoever made it is gone");
+		note_lost(run, &setups, key, "whoever made it is gone");
 	else if (!ws_setup_is_done(run->root, &s))
-		note_lost(run, WS_STORE_SETUPS, "setups", key,
+		note_lost(run, &setups, key,
 			  "its layer is gone: it is made anew when it is asked for");
 }
 
@@ -149,8 +154,8 @@ static void check_keys(struct ws_store_run *run, const char *folder,
 
 void ws_store_records(struct ws_store_run *run)
 {
-	check_keys(run, "snapshots", check_snapshot);
-	check_keys(run, "setups", check_setup);
+	check_keys(run, snapshots.folder, check_snapshot);
+	check_keys(run, setups.folder, check_setup);
 }
 
 /* ---- layers ---- */
@@ -162,8 +167,7 @@ static const char *fault_of_index(const struct ws_store_run *run, const char *na
 	WS_AUTO_FREE char *path =
 		ws_format("layers/%s/root/%s/.git/objects/info/alternates", name,
 			  meta->repo);
-	WS_AUTO_FREE char *want =
-		ws_format("/run/wsiso/objects/%s/objects\n", meta->repo);
+	WS_AUTO_FREE char *want = ws_git_alternates(meta->repo);
 	WS_AUTO(ws_buf) struct ws_buf have = WS_BUF_INIT;
 
 	return ws_read_file(run->root->fd, path, strlen(want), &have) == 0 &&

@@ -81,6 +81,16 @@ static int fail_as_told(const struct ws_buf *answer, int status,
 	return ws_hint(err, "%s", ws_json_str(doc, "hint", ""));
 }
 
+const char *ws_git_helper(struct ws_err *err)
+{
+	if (faccessat(AT_FDCWD, HELPER, X_OK, 0) == 0)
+		return HELPER;
+	ws_fail_errno(err, "run '%s'", HELPER);
+	err->kind = WS_HELPER_MISSING;
+	ws_hint(err, "it is installed together with wsiso: install that again");
+	return NULL;
+}
+
 int ws_git_ask(struct ws_strv *argv, const int *fds, size_t nfds, uint64_t timeout_ms,
 	       struct ws_buf *ret, struct ws_err *err)
 {
@@ -89,16 +99,13 @@ int ws_git_ask(struct ws_strv *argv, const int *fds, size_t nfds, uint64_t timeo
 	WS_AUTO(ws_buf) struct ws_buf complaint = WS_BUF_INIT;
 	struct ws_fdmap map[KEPT_MAX];
 	struct ws_spawn s = { .fds = map, .timeout_ms = timeout_ms };
+	const char *helper = ws_git_helper(err);
 	int status;
 
-	if (faccessat(AT_FDCWD, HELPER, X_OK, 0) < 0) {
-		ws_fail_errno(err, "run '%s'", HELPER);
-		err->kind = WS_HELPER_MISSING;
-		return ws_hint(err,
-			       "it is installed together with wsiso: install that again");
-	}
+	if (!helper)
+		return -1;
 	helper_env(&env);
-	ws_strv_push(&full, HELPER);
+	ws_strv_push(&full, helper);
 	ws_strv_extend(&full, argv);
 	for (; s.nfds < nfds && s.nfds < KEPT_MAX; s.nfds++)
 		map[s.nfds] =

@@ -46,6 +46,11 @@ int ws_git_snapshot(const struct ws_vcs_call *call, struct ws_repo *r,
 /* The session's own HEAD, refs and reflog as a layer on top: its name in r->layer. */
 int ws_git_private(const struct ws_vcs_call *call, struct ws_repo *r, struct ws_err *err);
 
+/* What objects/info/alternates of a repo says: where the sandbox has its pool. */
+char *ws_git_alternates(const char *repo);
+
+/* The path of wsiso-git; NULL: helper-missing. */
+const char *ws_git_helper(struct ws_err *err);
 /* One question to wsiso-git: ARGV behind its name; FDS it keeps open (locks). */
 int ws_git_ask(struct ws_strv *argv, const int *fds, size_t nfds, uint64_t timeout_ms,
 	       struct ws_buf *ret, struct ws_err *err);

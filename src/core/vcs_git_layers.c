@@ -242,6 +242,11 @@ static int lay_out_git(const struct build *b, int dir, const char *git,
 	return 0;
 }
 
+char *ws_git_alternates(const char *repo)
+{
+	return ws_format("/run/wsiso/objects/%s/objects\n", repo);
+}
+
 static int build_files(const struct build *b, const struct ws_scratch *base,
 		       const struct ws_scratch *git, int lock, struct ws_err *err)
 {
@@ -251,7 +256,7 @@ static int build_files(const struct build *b, const struct ws_scratch *base,
 	WS_AUTO(ws_buf) struct ws_buf answer = WS_BUF_INIT;
 	WS_AUTO_FREE char *alternates =
 		ws_format("root/%s/.git/objects/info/alternates", name);
-	WS_AUTO_FREE char *objects = ws_format("/run/wsiso/objects/%s/objects\n", name);
+	WS_AUTO_FREE char *objects = ws_git_alternates(name);
 
 	ws_strv_add(&argv, "base", "--commit", b->g->revision, "--pool", NULL);
 	ws_strv_addf(&argv, "%s/pools/%s/objects", root, b->pool);
