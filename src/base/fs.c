@@ -131,8 +131,7 @@ static int write_new(int dir, const char *tmp, const struct ws_buf *buf,
 	return ws_unsynced_settle(before);
 }
 
-/* BEFORE: NULL if nothing is to be synced. */
-static int replace(int dir, const char *name, const struct ws_buf *buf,
+int ws_write_after(int dir, const char *name, const struct ws_buf *buf,
 		   struct ws_unsynced *before, struct ws_err *err)
 {
 	char tmp[sizeof(WS_TMP_PREFIX) + 32] = WS_TMP_PREFIX;
@@ -157,13 +156,7 @@ int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sy
 {
 	WS_AUTO(ws_unsynced) struct ws_unsynced only = WS_UNSYNCED_INIT;
 
-	return replace(dir, name, buf, sync ? &only : NULL, err);
-}
-
-int ws_write_after(int dir, const char *name, const struct ws_buf *buf,
-		   struct ws_unsynced *before, struct ws_err *err)
-{
-	return replace(dir, name, buf, before, err);
+	return ws_write_after(dir, name, buf, sync ? &only : NULL, err);
 }
 
 int ws_mkdir(int dir, const char *name, mode_t mode)

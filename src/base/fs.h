@@ -39,7 +39,10 @@ int ws_write_all(int fd, const void *data, size_t len);
 #define WS_TMP_PREFIX ".tmp-"
 int ws_write_atomic(int dir, const char *name, const struct ws_buf *buf, bool sync,
 		    struct ws_err *err);
-/* The same, synced, and what is in BEFORE is on the disk before it has its name. */
+/*
+ * The same, synced, and what is in BEFORE is on the disk before it has its name; NULL:
+ * nothing is synced.
+ */
 int ws_write_after(int dir, const char *name, const struct ws_buf *buf,
 		   struct ws_unsynced *before, struct ws_err *err);
 /* mkdirat that accepts a folder that is already there (but nothing else: ENOTDIR). */

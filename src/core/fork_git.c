@@ -79,15 +79,16 @@ static int add_folders(const struct ws_stack *st, const char *path)
 		struct ws_stack_dir next = WS_STACK_DIR_INIT;
 
 		*end = '\0';
-		seen = seen && ws_stack_enter(&at, name, &next) == 0;
-		if (!seen && errno != ENOENT)
-			return -1;
+		if (seen && ws_stack_enter(&at, name, &next) < 0) {
+			if (errno != ENOENT)
+				return -1;
+			seen = false;
+		}
 		ws_stack_dir_release(&at);
 		at = next;
 		if (faccessat(st->roots[0], above, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
 		    add_folder(st->roots[0], above, seen ? &at.v[0] : NULL) < 0)
 			return -1;
-		errno = ENOENT;
 		*end = '/';
 	}
 	return 0;
