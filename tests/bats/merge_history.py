@@ -83,12 +83,16 @@ def any_path(rng):
     return os.path.join(rng.choice(FOLDERS), rng.choice(NAMES))
 
 
-def edit_lines(rng, top):
+def any_file(rng, top):
+    """Path, path with TOP, bytes and permissions of one that is there."""
     path = rng.choice(files_of(top))
     full = os.path.join(top, path)
     with open(full, "rb") as was:
-        data = was.read()
-    mode = os.stat(full).st_mode & 0o777
+        return path, full, was.read(), os.stat(full).st_mode & 0o777
+
+
+def edit_lines(rng, top):
+    path, _, data, mode = any_file(rng, top)
     if data.startswith(b"\0"):
         write(top, path, data + bytes([rng.randrange(256)]), mode)
         return
@@ -116,11 +120,7 @@ def delete(rng, top):
 
 
 def move(rng, top):
-    path = rng.choice(files_of(top))
-    full = os.path.join(top, path)
-    with open(full, "rb") as was:
-        data = was.read()
-    mode = os.stat(full).st_mode & 0o777
+    _, full, data, mode = any_file(rng, top)
     os.remove(full)
     prune(top, full)
     write(top, any_path(rng), data, mode)
