@@ -37,6 +37,20 @@ left_mounted() { ws_leftovers | grep -q '^mounted in /proc/'; }
 	wait_for 5 nothing_left
 }
 
+@test "a mount that a process of another test has is that one's" {
+	need_userns
+	mkdir "$T/dir"
+	(ulimit -q $((TAG - 1)) && exec setsid -f "$(real_bwrap)" --unshare-user --ro-bind / / \
+		--bind "$T/dir" /mnt -- sleep 300) >/dev/null 2>&1 3>&- </dev/null
+	wait_for 5 is_mounted_by_anybody
+	refute left_mounted
+	TAG=$((TAG - 1)) left_mounted
+	TAG=$((TAG - 1)) ws_kill_leftovers
+	wait_for 5 nothing_left
+}
+
+is_mounted_by_anybody() { grep -qs -F "$T/dir" /proc/[0-9]*/mountinfo; }
+
 @test "refute, expect_status and wait_for fail when they should" {
 	local got=0
 	refute true || got=$((got + 1))
