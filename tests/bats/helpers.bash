@@ -130,8 +130,15 @@ tagged_pids() {
 	# they find themselves, too, and are gone when that is looked at
 	all=$(grep -ls "^Max msgqueue size *$TAG " /proc/[0-9]*/limits | pids_of_paths)
 	for pid in $all; do
-		is_own_process "$pid" || echo "$pid"
+		is_own_process "$pid" || is_left_to_init "$pid" || echo "$pid"
 	done
+}
+
+# Is PID dead, and it is the machine's init that has not reaped it? Some look once a second.
+is_left_to_init() {
+	local stat
+	read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
+	[[ ${stat##*) } == 'Z 1 '* ]]
 }
 
 # tagged_named NAME: those of that name
@@ -283,7 +290,7 @@ wait_for() {
 	done
 }
 
-gone() { ! kill -0 "$1" 2>/dev/null; }
+gone() { ! kill -0 "$1" 2>/dev/null || is_left_to_init "$1"; }
 
 # ---- repositories, specs, sessions ----
 
