@@ -166,7 +166,7 @@ static void carry_entry(struct printer *p, const git_config_entry *entry)
 	WS_AUTO(ws_buf) struct ws_buf quoted = WS_BUF_INIT;
 	bool is_url = !strcmp(last, ".url");
 
-	if (dot == last || !entry->value || !is_followed(last + 1, entry->value))
+	if (!entry->value || !is_followed(last + 1, entry->value))
 		return;
 	name = ws_format("%.*s", (int)(last - dot) - 1, dot + 1);
 	if (!quote(&quoted, name) ||
@@ -180,16 +180,33 @@ static void carry_entry(struct printer *p, const git_config_entry *entry)
 }
 
 /* With them "git switch" finds a branch of a remote, "git status" what it is ahead of. */
+static bool is_wanted(const git_config_entry *entry)
+{
+	static const struct {
+		const char *section, *key;
+	} wanted[] = {
+		{ "remote.", ".url" },	  { "remote.", ".fetch" },
+		{ "branch.", ".remote" }, { "branch.", ".merge" },
+		{ "branch.", ".rebase" },
+	};
+	const char *dot = strchr(entry->name, '.'), *last = strrchr(entry->name, '.');
+
+	for (size_t i = 0; i < WS_ARRAY_SIZE(wanted); i++)
+		if (last > dot + 1 && ws_text_starts(entry->name, wanted[i].section) &&
+		    !strcmp(last, wanted[i].key))
+			return true;
+	return false;
+}
+
 static int carry_remotes(git_config *config, struct printer *p, struct ws_err *err)
 {
-	static const char wanted[] =
-		"^(remote\\..+\\.(url|fetch)|branch\\..+\\.(remote|merge|rebase))$";
 	git_config_iterator *it = NULL;
 	git_config_entry *entry;
-	int rc = git_config_iterator_glob_new(&it, config, wanted);
+	int rc = git_config_iterator_new(&it, config);
 
 	while (rc == 0 && (rc = git_config_next(&entry, it)) == 0)
-		carry_entry(p, entry);
+		if (is_wanted(entry))
+			carry_entry(p, entry);
 	git_config_iterator_free(it);
 	return rc == GIT_ITEROVER ? 0
 				  : ws_git_fail(err, WS_REPO_UNUSABLE, "read the config");
