@@ -481,8 +481,8 @@ int main(void)
 	facts_of_width();
 	facts_of_failure();
 	facts_of_mounts();
-	facts_of_swapping(swap_link, getenv("WSISO_LONG") ? 300 : 30);
-	facts_of_swapping(move_away, getenv("WSISO_LONG") ? 300 : 30);
+	facts_of_swapping(swap_link, getenv("WSISO_LONG") ? 300 : 10);
+	facts_of_swapping(move_away, getenv("WSISO_LONG") ? 300 : 10);
 	scratch_remove(dir);
 	CHECK_INT(open_descriptors(), before);
 	return CHECK_DONE();
