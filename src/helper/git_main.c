@@ -27,7 +27,7 @@ int mbedtls_x509_crt_parse_file(void *chain, const char *path)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-/* A search in libgit2's revision syntax keeps match data of libpcre2 until the process ends. */
+/* A search in libgit2's revision syntax keeps libpcre2's match data until the end. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
