@@ -9,6 +9,7 @@
 #include "cmd/diff_print.h"
 #include "core/changes.h"
 #include "core/commits.h"
+#include "core/merge_live.h"
 #include "core/root.h"
 #include "core/session.h"
 #include "core/stack.h"
@@ -198,6 +199,15 @@ static int read_changes(struct diff *d, enum part part, enum ws_diff_format form
 	return 0;
 }
 
+/* One into the session that was killed half-way. */
+static void finish_merge(struct diff *d)
+{
+	struct ws_err err = WS_ERR_INIT;
+
+	if (d->session.incoming && ws_merge_resume(&d->root, d->session.id, &err) < 0)
+		ws_warn("a merge is not finished yet: %s", err.msg);
+}
+
 static int open_session(const struct ws_global *global, const char *id, struct diff *d,
 			struct ws_err *err)
 {
@@ -206,6 +216,7 @@ static int open_session(const struct ws_global *global, const char *id, struct d
 	    ws_session_check_workspace(&d->session, err) < 0)
 		return -1;
 	ws_session_touch(&d->session);
+	finish_merge(d);
 	d->commits = ws_alloc((d->session.nrepos + 1) * sizeof(*d->commits));
 	return ws_stack_open(&d->root, &d->session, &d->stack, err);
 }

@@ -19,6 +19,7 @@
 #include "core/gate.h"
 #include "core/layer.h"
 #include "core/layer_copy.h"
+#include "core/merge_live.h"
 #include "core/procs.h"
 #include "core/shared.h"
 
@@ -376,7 +377,7 @@ int ws_fork_hold(struct ws_fork *f, struct ws_err *err)
 	if (stand_still(f, err) < 0 || check_stack(&f->parent, err) < 0)
 		return -1;
 	f->store = ws_shared_lock(f->root, false, err);
-	return f->store < 0 ? -1 : 0;
+	return f->store < 0 ? -1 : ws_merge_finish(f, err);
 }
 
 int ws_fork_take(struct ws_fork *f, struct ws_session *child, struct ws_err *err)

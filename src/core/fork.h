@@ -44,7 +44,7 @@ int ws_fork_spec(const struct ws_fork *f, const char *path, struct ws_json **ret
 		 struct ws_spec *ret, struct ws_err *err);
 /*
  * The parent stands still: without a sandbox (USE is held), or, with live commands, under
- * its mutex alone. Its record is read anew.
+ * its mutex alone. Its record is read anew; a merge into it that was killed is finished.
  */
 int ws_fork_hold(struct ws_fork *f, struct ws_err *err);
 /* One that is held has live commands. */

@@ -34,6 +34,8 @@ static void mark(struct ws_gc_run *run, const struct ws_session *s)
 	for (size_t k = 0; k < WS_ARRAY_SIZE(stacks); k++)
 		for (size_t i = 0; i < stacks[k]->n; i++)
 			ws_refs_add(&run->layers, stacks[k]->v[i]);
+	if (s->incoming)
+		ws_refs_add(&run->layers, s->incoming);
 	if (s->home)
 		ws_refs_add(&run->homes, s->home);
 	for (size_t i = 0; i < s->nrepos; i++) {

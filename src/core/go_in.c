@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "core/merge_live.h"
 
 #define TIMEOUT_MS 10000
 #define RETRY_MS 100
@@ -25,6 +26,10 @@ static int try_in(const struct ws_root *root, struct ws_way_in *way,
 {
 	ws_sandbox_release(sb);
 	*sb = WS_SANDBOX_INIT;
+	/* nobody sees half of a merge that was killed */
+	if (way->session->incoming && (ws_merge_resume(root, way->session->id, err) < 0 ||
+				       way->reread(way, err) < 0))
+		return -1;
 	if (ws_sandbox_acquire(root, way->session, sb, err) < 0)
 		return -1;
 	if (way->ready && way->ready(way->arg, err) < 0)

@@ -107,6 +107,9 @@ static int enter(struct talk *t, const struct ws_session *s, struct ws_err *err)
 
 	if (make_plan(s, t, err) < 0)
 		return -1;
+	if (t->in->sandbox)
+		return ws_enter(t->in->sandbox, &t->plan, way.want_in, &t->entered,
+				&t->in->status, err);
 	return ws_go_in(t->root, &way, &t->sandbox, &t->entered, &t->in->status, err);
 }
 

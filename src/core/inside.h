@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/strv.h"
 #include "core/root.h"
+#include "core/sandbox.h"
 #include "core/session.h"
 
 /*
@@ -18,6 +19,8 @@
  */
 struct ws_inside {
 	struct ws_strv argv;
+	/* Whose mutex the caller has, joined (ws_sandbox_join); NULL: acquired here. */
+	struct ws_sandbox *sandbox;
 	int in;	     /* what its stdin gets, or -1; stays the caller's */
 	bool chunks; /* in chunks: a uint32_t length before each, one of 0 at the end */
 	/* Takes its stdout; -1 with ERR ends it. */

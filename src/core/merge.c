@@ -11,14 +11,19 @@
 #include "core/file_merge.h"
 #include "core/frozen.h"
 #include "core/layer.h"
+#include "core/merge_join.h"
 #include "core/merge_layer.h"
+#include "core/merge_live.h"
+#include "core/pause.h"
 #include "core/resolver.h"
 
+#define STOP_TRIES 3   /* of two seconds each */
 #define ASKED_MAX 1000 /* questions; a parent that moves on may bring new ones */
 
 /* What is held while a plan is made and carried out. */
 struct hands {
 	struct ws_fork parent, child;
+	struct ws_pause pause;	    /* of the parent's live commands */
 	struct ws_fork_state state; /* the child's */
 	bool kept;		    /* its record names what of STATE is a copy */
 };
@@ -31,6 +36,7 @@ static void hands_release(struct hands *h)
 		ws_layer_discard(h->child.root, h->state.stack.v[h->state.stack.n - 1],
 				 &ignored);
 	ws_fork_state_release(&h->state);
+	ws_pause_release(&h->pause);
 	ws_fork_release(&h->child);
 	ws_fork_release(&h->parent);
 }
@@ -112,23 +118,43 @@ static int find_resolver(struct ws_merge *m, const struct ws_spec *spec,
 	return ws_hint(err, "it is never searched for: name the program by its path");
 }
 
+/* What a merge takes from ours, and does to it, is of one moment. */
+static int stop_parent(struct hands *h, struct ws_err *err)
+{
+	const char *id = h->parent.parent.id;
+
+	if (!ws_fork_is_live(&h->parent))
+		return 0;
+	for (int i = 0; i < STOP_TRIES; i++) {
+		ws_pause_release(&h->pause);
+		if (ws_pause_begin(&h->parent.live, &h->pause, err) < 0)
+			return -1;
+		if (h->pause.all)
+			return 0;
+	}
+	ws_fail(err, WS_SESSION_BUSY, "not all commands of session '%s' could be stopped",
+		id);
+	return ws_hint(err, "try again, or merge when they have ended: wsiso ps %s", id);
+}
+
 static int hold(struct ws_merge *m, struct hands *h, struct ws_err *err)
 {
 	if (ws_fork_open(m->root, m->child, &h->child, err) < 0 ||
 	    open_parent(m, h, err) < 0 ||
 	    check_parent(&h->child.parent, &h->parent.parent, err) < 0 ||
+	    find_resolver(m, &h->child.parent.spec, err) < 0 ||
 	    ws_fork_hold(&h->parent, err) < 0 || ws_fork_hold(&h->child, err) < 0)
 		return -1;
-	if (!ws_fork_is_live(&h->parent))
-		return find_resolver(m, &h->child.parent.spec, err);
-	ws_fail(err, WS_SESSION_BUSY, "session '%s' has live commands", m->parent);
-	return ws_hint(err,
-		       "merge when they have ended: wsiso ps %s lists them, wsiso "
-		       "stop %s ends them",
-		       m->parent, m->parent);
+	return stop_parent(h, err);
 }
 
 /* ---- what was merged before ---- */
+
+static bool has_come(const struct ws_session *parent, const char *layer)
+{
+	return ws_strv_has(&parent->stack, layer) ||
+	       (parent->arrived && !strcmp(parent->arrived, layer));
+}
 
 /* A merge that was killed: it has come to the parent, or not. */
 static int settle(struct hands *h, struct ws_err *err)
@@ -137,7 +163,7 @@ static int settle(struct hands *h, struct ws_err *err)
 
 	if (!s->merge_layer)
 		return 0;
-	if (ws_strv_has(&h->parent.parent.stack, s->merge_layer)) {
+	if (has_come(&h->parent.parent, s->merge_layer)) {
 		ws_strv_release(&s->merged);
 		s->merged = s->merging;
 		s->merging = WS_STRV_INIT;
@@ -197,63 +223,6 @@ static void find_hidden(const struct ws_session *s, struct ws_strv *ret)
 			ws_strv_addf(ret, "%s/.git", s->repos[i].name);
 }
 
-struct sides {
-	struct ws_buf v[WS_TREES];
-};
-
-static void sides_release(struct sides *s)
-{
-	for (int i = 0; i < WS_TREES; i++)
-		ws_buf_release(&s->v[i]);
-}
-
-static bool is_large(const struct ws_merge_path *p)
-{
-	return p->base.size > WS_FILE_MERGE_MAX || p->ours.size > WS_FILE_MERGE_MAX ||
-	       p->theirs.size > WS_FILE_MERGE_MAX;
-}
-
-static int join(const struct ws_merge_trees *t, struct ws_merge_path *p,
-		struct ws_file_merger *merger, struct ws_err *err)
-{
-	WS_AUTO(sides) struct sides s = { 0 };
-	WS_AUTO(ws_buf) struct ws_buf merged = WS_BUF_INIT;
-	enum ws_file_merged how = WS_MERGED_BINARY;
-	bool known = S_ISREG(p->base.mode);
-
-	for (int i = 0; !is_large(p) && i < WS_TREES; i++)
-		if ((i != WS_TREE_BASE || known) &&
-		    ws_merge_load(t, p, (enum ws_merge_tree)i, WS_FILE_MERGE_MAX,
-				  &s.v[i]) < 0)
-			return ws_fail_errno(err, "read '/workspace/%.200s'", p->path);
-	if (!is_large(p) && ws_file_merge(merger, s.v, &how, &merged, err) < 0)
-		return -1;
-	if (how != WS_MERGED_CLEAN)
-		ws_merge_clash(p, how == WS_MERGED_BINARY ? WS_CLASH_BINARY
-				  : known		  ? WS_CLASH_CONTENT
-							  : WS_CLASH_ADDED);
-	if (p->action == WS_MERGE_ANSWER)
-		return 0;
-	ws_buf_release(&p->bytes);
-	p->bytes = merged;
-	merged = WS_BUF_INIT;
-	return 0;
-}
-
-static int join_all(const struct ws_merge *m, struct ws_merge_trees *t,
-		    struct ws_err *err)
-{
-	WS_AUTO(ws_file_merger) struct ws_file_merger merger = WS_FILE_MERGER_INIT;
-
-	merger.ours = m->parent;
-	merger.theirs = m->child;
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i].action == WS_MERGE_JOIN &&
-		    join(t, &t->v[i], &merger, err) < 0)
-			return -1;
-	return 0;
-}
-
 static int plan(struct ws_merge *m, struct hands *h, struct ws_err *err)
 {
 	WS_AUTO(ws_strv) struct ws_strv hidden = WS_STRV_INIT;
@@ -264,7 +233,7 @@ static int plan(struct ws_merge *m, struct hands *h, struct ws_err *err)
 	    ws_merge_room_recall(&m->room, t, err) < 0)
 		return -1;
 	ws_merge_plan(t->v, t->n);
-	return join_all(m, t, err);
+	return ws_merge_join(t, m->parent, m->child, err);
 }
 
 static enum ws_merge_result judge(const struct ws_merge_trees *t)
@@ -336,25 +305,60 @@ static int note_merged(struct hands *h, struct ws_err *err)
 	return ws_session_save_after(s, &h->child.unsynced, err);
 }
 
-static int apply(struct ws_merge *m, struct hands *h, struct ws_err *err)
+/* The parent's commands stay stopped, or its upper is a layer. */
+static int make_ready(struct hands *h, struct ws_err *err)
 {
 	struct ws_session *p = &h->parent.parent;
-	struct making making = { &m->trees, p };
+
+	if (!ws_fork_is_live(&h->parent))
+		return ws_fork_freeze(&h->parent, err);
+	if (ws_sandbox_join(p, &h->parent.live, err) < 0)
+		return -1;
+	if (!ws_pause_holds(&h->parent.live))
+		return ws_fail(err, WS_SESSION_BUSY,
+			       "commands of session '%s' did not stay stopped", p->id);
+	return 0;
+}
+
+/* Until it is named as incoming nothing has happened; from then on it will. */
+static int apply_live(struct hands *h, const char *name, struct ws_err *err)
+{
+	struct ws_session *p = &h->parent.parent;
+
+	ws_freep(&p->incoming);
+	p->incoming = ws_strdup(name);
+	p->version = WS_SESSION_VERSION;
+	if (ws_session_save(p, err) < 0)
+		return -1;
+	return ws_merge_finish(&h->parent, err);
+}
+
+static int apply_idle(struct hands *h, const char *name, struct ws_err *err)
+{
+	struct ws_session *p = &h->parent.parent;
+
+	ws_strv_push(&p->stack, name);
+	p->frozen++;
+	/* here it happens */
+	return ws_session_save_after(p, &h->parent.unsynced, err);
+}
+
+static int apply(struct ws_merge *m, struct hands *h, struct ws_err *err)
+{
+	struct making making = { &m->trees, &h->parent.parent };
 	char name[WS_LAYER_NAME_MAX];
 
-	ws_layer_private_name(WS_LAYER_FROZEN, p->id, name);
+	ws_layer_private_name(WS_LAYER_FROZEN, m->parent, name);
 	if (ws_frozen_make(m->root, name, fill, &making, NULL, err) < 0)
 		return -1;
-	if (announce(h, name, err) < 0 || ws_fork_freeze(&h->parent, err) < 0) {
+	if (announce(h, name, err) < 0 || make_ready(h, err) < 0) {
 		struct ws_err ignored = WS_ERR_INIT;
 
 		ws_layer_discard(m->root, name, &ignored);
 		return -1;
 	}
-	ws_strv_push(&p->stack, name);
-	p->frozen++;
-	/* here it happens */
-	return ws_session_save_after(p, &h->parent.unsynced, err);
+	return ws_fork_is_live(&h->parent) ? apply_live(h, name, err)
+					   : apply_idle(h, name, err);
 }
 
 static void note_done(const struct ws_merge *m)
@@ -432,6 +436,7 @@ static int once(struct ws_merge *m, const struct ws_merge_opts *opts,
 	__attribute__((cleanup(hands_release))) struct hands h = {
 		.parent = WS_FORK_INIT,
 		.child = WS_FORK_INIT,
+		.pause = WS_PAUSE_INIT,
 	};
 
 	start_anew(m);

@@ -43,6 +43,21 @@ static int check_joinable(const struct ws_session *s, const struct ws_sandbox *s
 		s->id);
 }
 
+int ws_sandbox_join(const struct ws_session *s, struct ws_sandbox *sb, struct ws_err *err)
+{
+	WS_AUTO_CLOSE int use = ws_lock_open(s->dir, WS_SANDBOX_LEASE);
+
+	if (use < 0)
+		return ws_fail_errno(err, "open the lease of session '%s'", s->id);
+	if (ws_lock_try(use, false) < 0)
+		return ws_fail(err, WS_SESSION_BUSY,
+			       "the sandbox of session '%s' is about to end", s->id);
+	if (check_joinable(s, sb, err) < 0)
+		return -1;
+	sb->use = ws_steal_fd(&use);
+	return 0;
+}
+
 static int refuse_second(const struct ws_session *s, struct ws_err *err)
 {
 	ws_fail(err, WS_SESSION_BUSY, "'%s' is running already", s->id);
@@ -73,7 +88,8 @@ static int check_fresh(const struct ws_root *root, const struct ws_session *s,
 	ws_spec_policy(&s->spec, &read);
 	ws_spec_policy(&now.spec, &fresh);
 	if (strcmp(ws_buf_str(&read), ws_buf_str(&fresh)) == 0 &&
-	    ws_strv_equal(&s->stack, &now.stack) && same_text(s->home, now.home))
+	    ws_strv_equal(&s->stack, &now.stack) && same_text(s->home, now.home) &&
+	    same_text(s->incoming, now.incoming))
 		return 0;
 	ws_fail(err, WS_POLICY_CHANGED, "session '%s' is being changed", s->id);
 	err->sys = EAGAIN;

@@ -16,6 +16,12 @@
  */
 int ws_sandbox_acquire(const struct ws_root *root, const struct ws_session *s,
 		       struct ws_sandbox *ret, struct ws_err *err);
+/*
+ * For who has the mutex of S: SB, which a peek has found, is held, too. session-busy (it
+ * is about to end), policy-changed, state-version.
+ */
+int ws_sandbox_join(const struct ws_session *s, struct ws_sandbox *sb,
+		    struct ws_err *err);
 /* Is there a live one? 1 (ret filled, pidfd open, use not held), 0 or -1. */
 int ws_sandbox_peek(const struct ws_session *s, struct ws_sandbox *ret,
 		    struct ws_err *err);

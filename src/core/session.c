@@ -51,6 +51,8 @@ static const struct ws_json_field session_fields[] = {
 	WS_FIELD(ws_session, merged, STRV, false),
 	WS_FIELD(ws_session, merging, STRV, false),
 	WS_FIELD(ws_session, merge_layer, STRING, false),
+	WS_FIELD(ws_session, incoming, STRING, false),
+	WS_FIELD(ws_session, arrived, STRING, false),
 	{ 0 },
 };
 
@@ -165,6 +167,8 @@ static int check_names(const struct ws_session *s, struct ws_err *err)
 	if (check_layers(&s->stack, err) < 0 || check_layers(&s->merged, err) < 0 ||
 	    check_layers(&s->merging, err) < 0)
 		return -1;
+	if (s->incoming && !is_entry(s->incoming))
+		return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'", s->incoming);
 	if (s->home && !is_entry(s->home))
 		return ws_fail(err, WS_STATE_CORRUPT, "bad name of a HOME '%s'", s->home);
 	if (s->alias && ws_session_check_id(s->alias, err) < 0) {

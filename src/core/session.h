@@ -60,6 +60,8 @@ struct ws_session {
 		merged; /* those of its state that its parent has; none: the fork's */
 	struct ws_strv merging; /* they will be, if the parent's stack has MERGE_LAYER */
 	char *merge_layer;
+	char *incoming; /* a layer of a merge that is being laid over it (merge_live.h) */
+	char *arrived;	/* the last one that was */
 	struct ws_session_repo *repos;
 	size_t nrepos;
 	uint64_t record[2]; /* which file the record was read from: inode, ctime */

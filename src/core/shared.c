@@ -49,6 +49,8 @@ static void look_at(const struct ws_root *root, const char *id,
 	add_layers(&ret->layers, &s.stack);
 	add_layers(&ret->layers, &s.merged);
 	add_layers(&ret->layers, &s.merging);
+	if (s.incoming)
+		ws_refs_add(&ret->layers, s.incoming);
 	if (s.home)
 		ws_refs_add(&ret->homes, s.home);
 	if (but && s.alias && !strcmp(s.alias, but->id) &&

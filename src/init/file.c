@@ -34,7 +34,7 @@ static struct {
 	bool there;
 } staged;
 
-static _Noreturn void fail(enum ws_file_problem problem)
+_Noreturn void ws_file_fail(enum ws_file_problem problem)
 {
 	const struct ws_file_failed f = { .problem = problem, .error = errno };
 
@@ -46,7 +46,7 @@ static _Noreturn void fail(enum ws_file_problem problem)
 static int check(int rc)
 {
 	if (rc < 0)
-		fail(WS_FILE_ERRNO);
+		ws_file_fail(WS_FILE_ERRNO);
 	return rc;
 }
 
@@ -113,7 +113,7 @@ static void check_place(int fd)
 				return;
 	if (mount && is_live_repo(fd, mount))
 		return;
-	fail(WS_FILE_OUTSIDE);
+	ws_file_fail(WS_FILE_OUTSIDE);
 }
 
 /* The very file that FD names. */
@@ -142,11 +142,11 @@ static void check_regular(mode_t mode)
 {
 	errno = S_ISLNK(mode) ? ENOENT : 0;
 	if (S_ISLNK(mode))
-		fail(WS_FILE_ERRNO);
+		ws_file_fail(WS_FILE_ERRNO);
 	if (S_ISDIR(mode))
-		fail(WS_FILE_FOLDER);
+		ws_file_fail(WS_FILE_FOLDER);
 	if (!S_ISREG(mode))
-		fail(WS_FILE_SPECIAL);
+		ws_file_fail(WS_FILE_SPECIAL);
 }
 
 /* ---- read and list ---- */
@@ -251,7 +251,7 @@ static void make_folders(int at, const char *path)
 		check_place(above);
 		if (mkdirat(above, slash ? slash + 1 : part, DEFAULT_FOLDER) < 0 &&
 		    errno != EEXIST)
-			fail(WS_FILE_ERRNO);
+			ws_file_fail(WS_FILE_ERRNO);
 		close(above);
 	}
 }
@@ -265,7 +265,7 @@ static int open_folder(int at, const char *path, bool make)
 		fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (fd < 0 && errno == ENOTDIR)
-		fail(WS_FILE_NO_FOLDER);
+		ws_file_fail(WS_FILE_NO_FOLDER);
 	check(fd);
 	check_place(fd);
 	return fd;
@@ -286,10 +286,10 @@ static int resolve(char path[PATH_MAX], bool make, const char **ret_name)
 		ssize_t n;
 
 		if (!*last || !strcmp(last, ".") || !strcmp(last, ".."))
-			fail(WS_FILE_FOLDER);
+			ws_file_fail(WS_FILE_FOLDER);
 		errno = ENAMETOOLONG;
 		if (snprintf(name, sizeof(name), "%s", last) >= (int)sizeof(name))
-			fail(WS_FILE_ERRNO);
+			ws_file_fail(WS_FILE_ERRNO);
 		if (slash)
 			*slash = '\0';
 		at = open_folder(at, !slash ? "." : slash == path ? "/" : path, make);
@@ -301,7 +301,7 @@ static int resolve(char path[PATH_MAX], bool make, const char **ret_name)
 		path[n] = '\0';
 	}
 	errno = ELOOP;
-	fail(WS_FILE_ERRNO);
+	ws_file_fail(WS_FILE_ERRNO);
 }
 
 struct target {
@@ -320,9 +320,9 @@ static void check_target(struct target *t)
 
 	if (fstatat(t->dir, t->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
-			fail(WS_FILE_ERRNO);
+			ws_file_fail(WS_FILE_ERRNO);
 		if (strcmp(t->stamp, "-") != 0 && strcmp(t->stamp, "none") != 0)
-			fail(WS_FILE_STALE);
+			ws_file_fail(WS_FILE_STALE);
 		return;
 	}
 	check_regular(st.st_mode);
@@ -331,11 +331,11 @@ static void check_target(struct target *t)
 		 (unsigned long long)e.size, (unsigned long long)e.mtime_ns,
 		 (unsigned long long)e.ctime_ns);
 	if (strcmp(t->stamp, "-") != 0 && strcmp(t->stamp, stamp) != 0)
-		fail(WS_FILE_STALE);
+		ws_file_fail(WS_FILE_STALE);
 	t->mode = st.st_mode & KEPT_MODE;
 }
 
-static void fill(void *data, size_t len)
+void ws_file_fill(void *data, size_t len)
 {
 	char *at = data;
 
@@ -345,7 +345,7 @@ static void fill(void *data, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			fail(WS_FILE_CUT_OFF);
+			ws_file_fail(WS_FILE_CUT_OFF);
 		at += n;
 		len -= (size_t)n;
 	}
@@ -355,14 +355,14 @@ static void take_content(int fd)
 {
 	uint32_t left;
 
-	for (fill(&left, sizeof(left)); left; fill(&left, sizeof(left)))
+	for (ws_file_fill(&left, sizeof(left)); left; ws_file_fill(&left, sizeof(left)))
 		while (left > 0) {
 			size_t n = left < sizeof(block) ? left : sizeof(block);
 
-			fill(block, n);
+			ws_file_fill(block, n);
 			errno = ENOSPC; /* of a write that was cut short */
 			if (write(fd, block, n) != (ssize_t)n)
-				fail(WS_FILE_ERRNO);
+				ws_file_fail(WS_FILE_ERRNO);
 			left -= (uint32_t)n;
 		}
 }
@@ -371,7 +371,7 @@ static void take_content(int fd)
  * Without a name until it is complete, where the filesystem can do so: whoever is killed
  * leaves nothing behind.
  */
-static int open_new(int dir)
+int ws_file_new(int dir)
 {
 	unsigned char random[8];
 	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -389,17 +389,16 @@ static int open_new(int dir)
 	return fd;
 }
 
-static void put_in_place(const struct target *t, int fd)
+void ws_file_place(int dir, const char *name, int fd, unsigned how)
 {
-	unsigned how = strcmp(t->stamp, "none") == 0 ? RENAME_NOREPLACE : 0;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!staged.there)
-		check(linkat(AT_FDCWD, path, t->dir, staged.name, AT_SYMLINK_FOLLOW));
+		check(linkat(AT_FDCWD, path, dir, staged.name, AT_SYMLINK_FOLLOW));
 	staged.there = true;
-	if (renameat2(t->dir, staged.name, t->dir, t->name, how) < 0)
-		fail(how && errno == EEXIST ? WS_FILE_STALE : WS_FILE_ERRNO);
+	if (renameat2(dir, staged.name, dir, name, how) < 0)
+		ws_file_fail(how && errno == EEXIST ? WS_FILE_STALE : WS_FILE_ERRNO);
 	staged.there = false;
 }
 
@@ -411,11 +410,12 @@ static void write_file(char *path, mode_t mode, const char *stamp, bool make)
 
 	t.dir = resolve(path, make, &t.name);
 	check_target(&t);
-	fd = open_new(t.dir);
+	fd = ws_file_new(t.dir);
 	take_content(fd);
 	check(fchmod(fd, t.mode));
 	check_target(&t);
-	put_in_place(&t, fd);
+	ws_file_place(t.dir, t.name, fd,
+		      strcmp(t.stamp, "none") == 0 ? RENAME_NOREPLACE : 0);
 	check(fstat(fd, &st));
 	put_entry(&st, "", -1, NULL);
 }
@@ -431,7 +431,7 @@ static void run_tar(const char *path, const char *const argv[], bool make)
 	check(fchdir(fd));
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		execve(places[i], (char *const *)argv, env);
-	fail(WS_FILE_NO_TAR);
+	ws_file_fail(WS_FILE_NO_TAR);
 }
 
 static void pack(const char *path)
@@ -460,7 +460,7 @@ void ws_file_run(int argc, char **argv)
 	umask(022);
 	errno = EINVAL;
 	if (argc < 3 || snprintf(path, sizeof(path), "%s", argv[2]) >= PATH_MAX)
-		fail(WS_FILE_ERRNO);
+		ws_file_fail(WS_FILE_ERRNO);
 	home = argv[0];
 	op = argv[1];
 	make = argc > 5 && strchr(argv[5], 'p');
@@ -474,7 +474,9 @@ void ws_file_run(int argc, char **argv)
 		pack(path);
 	else if (!strcmp(op, "unpack"))
 		unpack(path, make);
+	else if (!strcmp(op, "lay"))
+		ws_lay_run(open_folder(AT_FDCWD, path, false));
 	else
-		fail(WS_FILE_ERRNO);
+		ws_file_fail(WS_FILE_ERRNO);
 	_exit(0);
 }

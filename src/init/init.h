@@ -20,6 +20,7 @@
  *   ps.c        ps, for a /proc of another PID namespace
  *   tree.c      all descendants of this process
  *   file.c      file: a session's files for who asks from outside
+ *   lay.c       file lay: what a merge does to them
  *   wire.c      frames, and the plan that comes as one
  *
  * Everything returns -1 and errno on failure, if nothing else is said.
@@ -51,6 +52,12 @@ void ws_command_release(struct ws_command *c);
 
 /* The mains never return. */
 _Noreturn void ws_file_run(int argc, char **argv);
+/* Parts of it: TOP is a folder that is one of the session's. */
+_Noreturn void ws_file_fail(enum ws_file_problem problem);
+void ws_file_fill(void *data, size_t len); /* from stdin; fails at its end */
+int ws_file_new(int dir);		   /* a new file on its way into DIR */
+void ws_file_place(int dir, const char *name, int fd, unsigned how);
+_Noreturn void ws_lay_run(int top);
 _Noreturn void ws_pid1_run(void);
 _Noreturn void ws_enter_run(void);
 /* In the place of ps, where /proc has other PIDs than we have. */

@@ -14,7 +14,7 @@
  * What comes from inside has the one length that its type has; anything else ends the
  * talk.
  */
-#define WS_PROTOCOL 3
+#define WS_PROTOCOL 4
 #define WS_INIT_PATH "/run/wsiso/init"
 /* host_readonly: the host's ps, in whose place wsiso-init is */
 #define WS_PS_PATH "/run/wsiso/ps"
@@ -169,6 +169,8 @@ struct ws_plan_head {
  *           Without that nothing is changed. stdout: the entry of the new file.
  *   pack    becomes tar -c of a folder
  *   unpack  becomes tar -x into a folder
+ *   lay     stdin: chunks, as for write, which together are a run of struct ws_file_lay:
+ *           each is done at its path below PATH, a folder, in this order
  *
  * MODE of a new file is octal. STAMP: "-", or "none": it must not be there, or what
  * WS_FILE_STAMP prints of the entry that it must still be. FLAGS: "p" makes what folders
@@ -181,6 +183,23 @@ struct ws_file_entry {
 	uint32_t pad;
 	uint64_t ino, size;
 	uint64_t mtime_ns, ctime_ns;
+};
+
+enum ws_file_lay_kind {
+	WS_LAY_END,    /* all came */
+	WS_LAY_GONE,   /* nothing is there, nor below */
+	WS_LAY_FOLDER, /* what else is there makes room */
+	WS_LAY_FILE,   /* with its bytes; so do these two */
+	WS_LAY_LINK,   /* its target */
+	WS_LAY_MODE,   /* of what is there, a file or a folder */
+};
+
+/* Its path and its bytes follow. No link on the way is followed. */
+struct ws_file_lay {
+	uint32_t kind, mode;
+	uint32_t path_len;
+	uint32_t pad;
+	uint64_t size;
 };
 
 #define WS_FILE_STAMP "%llu.%llu.%llu.%llu" /* ino, size, mtime, ctime */

@@ -272,6 +272,102 @@ view() {
 	[ "$(in_session sh -c 'cat two three' | xargs)" = "2 3" ]
 }
 
+@test "F004: a parent with live commands is merged through its own mounts, which see it at once" {
+	family
+	in_session sh -c 'seq 20 >n; mkdir ro; echo 1 >ro/f; chmod 555 ro'
+	ws delete -f child
+	ws create child --parent "$ID"
+	in_session sh -c 'sed -i "s/^3$/three/" n'
+	in_child sh -c 'sed -i "s/^15$/fifteen/" n; echo new >d/new; rm d/k; chmod 750 tool.sh; rm -r src; echo file >src
+		rm link; mkdir link; echo x >link/x; ln -s /etc/passwd "a link"; chmod 755 ro; echo 2 >ro/g; chmod 555 ro
+		mkdir -p deep/er; chmod 700 deep; : >empty; head -c 300000 /dev/urandom >big; printf x >"$(printf "caf\351")"'
+	# somebody who has seen the folder, and goes on
+	ws exec -d "$ID" -- bash -c 'exec 9<d; ls d >before; while [ ! -e d/new ]; do ls d >/dev/null; sleep 0.01; done
+		cat d/new >seen; ls d >after; sleep 1000'
+	wait_for 5 in_session test -s before
+	merge_json 0
+	[ "$(report .result)" = merged ]
+	wait_for 5 in_session test -s after
+	[ "$(in_session sh -c 'cat seen; cat after' | xargs)" = "new f g1 g2 new" ]
+	[ "$(in_session sh -c 'sed -n "3p;15p" n' | xargs)" = "three fifteen" ]
+	in_session sh -c 'rm before seen after'
+	in_child sh -c 'sed -i "s/^3$/three/" n'
+	diff <(view "$ID") <(view child)
+	[ "$(state_of "$ID")" = running ]
+	[ -z "$(jq -r '.incoming // empty' "$ROOT/sessions/$ID/state.json")" ]
+	# what else the session is asked
+	merge_json 0
+	[ "$(report '.changes[].path' | xargs)" = "" ]
+	ws stop "$ID" -t 0
+	diff <(view "$ID") <(view child)
+	in_session chmod 755 ro
+	in_child chmod 755 ro
+}
+
+@test "kill -9 while a live parent is merged: its commands go on, and the next call finishes it" {
+	local i tree
+	new_session
+	ws exec -d "$ID" -- sh -c 'i=0; while :; do echo $((i = i + 1)) >/tmp/n; sleep 0.01; done'
+	for i in $(seq "$(long 4 200)"); do
+		ws create "k$i" --parent "$ID"
+		ws exec "k$i" -- sh -c "for f in \$(seq 20); do echo $i >\$f; done; echo $i >>README.md; mkdir d/$i; rm -rf d/$((i - 1))"
+		ws_bg kill merge "k$i"
+		sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+		kill -KILL "$BG" 2>/dev/null || true
+		wait "$BG" 2>/dev/null || true
+		tree=$(in_session sh -c 'cat $(seq 20) 2>/dev/null | sort -u | xargs; tail -n 1 README.md; ls -d d/[0-9]* 2>/dev/null' | xargs)
+		case $tree in
+		"$((i - 1)) $((i - 1)) d/$((i - 1))" | "$i $i d/$i") ;;
+		hello) [ "$i" -eq 1 ] ;;
+		*)
+			echo "neither: $tree in round $i"
+			return 1
+			;;
+		esac
+		ws merge "k$i"
+		[ "$(in_session sh -c 'cat $(seq 20) | sort -u; tail -n 1 README.md; ls -d d/[0-9]*' | xargs)" = "$i $i d/$i" ]
+		[ "$(ws merge "k$i")" = "noop: 'k$i' into '$ID'" ]
+		local was
+		was=$(in_session cat /tmp/n || true)
+		wait_for 5 ws exec "$ID" -- sh -c "[ \"\$(cat /tmp/n)\" -gt ${was:-0} ]"
+		ws delete -f "k$i"
+	done
+	[ -z "$(in_session sh -c 'ls -A . d | grep .wsiso || true')" ]
+	[ "$(in_session wc -l README.md)" = "$((1 + $(long 4 200))) README.md" ]
+}
+
+# half N: as if a merge that brings a file laterN had been killed when the record said so
+half() {
+	local layer=frozen-$ID-000000000000000$1 record=$ROOT/sessions/$ID/state.json
+	mkdir -p "$ROOT/layers/$layer/root/app"
+	echo '{"version": 1, "kind": "frozen"}' >"$ROOT/layers/$layer/meta.json"
+	chmod 755 "$ROOT/layers/$layer/root/app"
+	echo "later$1" >"$ROOT/layers/$layer/root/app/later$1"
+	jq '.incoming = "'"$layer"'"' "$record" >"$T/state" && cp "$T/state" "$record"
+}
+
+@test "a merge that was killed is finished by diff, exec or a fork, live or not" {
+	family
+	in_child touch x
+	ws merge child
+	half 1
+	ws gc
+	[ "$(ws diff "$ID")" = "$(printf 'A\tlater1\nA\tx')" ]
+	half 2
+	[ "$(in_session cat later1 later2 | xargs)" = "later1 later2" ]
+	half 3
+	ws create other --parent "$ID"
+	ws exec -d "$ID" -- sleep 1000
+	half 4
+	[ "$(in_session cat later3 later4 | xargs)" = "later3 later4" ]
+	half 5
+	[ "$(ws cat "$ID:later5")" = later5 ]
+	half 6
+	ws create another --parent "$ID"
+	[ "$(CHILD=another in_child cat later5 later6 | xargs)" = "later5 later6" ]
+	[ "$(state_of "$ID")" = running ]
+}
+
 @test "refusals: no child, a second name, a parent that is gone or another, switched off" {
 	family
 	in_child sh -c 'echo 1 >one'
