@@ -102,6 +102,54 @@ class ClientTest(unittest.IsolatedAsyncioTestCase):
             await self.client.create("open", {"sandbox": {"unshare_net": False}},
                                      parent="s")
 
+    async def family(self, ours, theirs):
+        await self.client.create("child", {"subagent_isolation": "isolated"}, parent="s")
+        await self.client.exec("child", ["sh", "-c", theirs])
+        await self.sh(ours)
+
+    async def test_a_childs_work_comes_back_and_diff_tells_of_it(self):
+        await self.family("true", "echo 1 >one; rm greeting")
+        report = await self.client.merge("child")
+        self.assertEqual(report["result"], "merged")
+        changes = [(c["status"], c["path"]) for c in (await self.client.diff("s"))["changes"]]
+        self.assertEqual(changes, [("D", "app/greeting"), ("A", "app/one")])
+        self.assertEqual((await self.client.merge("child"))["result"], "noop")
+
+    async def test_a_resolver_is_asked_about_each_conflict(self):
+        await self.family("echo ours >a; echo ours >b; echo ours >$(printf 'caf\\351')",
+                          "echo theirs >a; echo theirs >b; echo theirs >$(printf 'caf\\351')")
+        asked = []
+
+        async def resolve(conflict):
+            asked.append(conflict["path"])
+            if conflict["path"] == "app/a":
+                with open(conflict["theirs"]["file"], "rb") as file:
+                    return b"both, and " + file.read()
+            return wsiso.THEIRS if conflict["path"] == "app/b" else None
+
+        report = await self.client.merge("child", resolver=resolve)
+        self.assertEqual(report["result"], "conflicts")
+        self.assertEqual(len(report["conflicts"]), 1)
+        self.assertEqual(len(asked), 3)
+
+        async def ours(_):
+            return wsiso.OURS
+
+        report = await self.client.merge("child", resolver=ours)
+        self.assertEqual(report["result"], "merged")
+        self.assertEqual((await self.sh("cat a b caf*")).stdout,
+                         b"both, and theirs\ntheirs\nours\n")
+
+    async def test_without_a_resolver_conflicts_are_told_and_can_be_given_up(self):
+        await self.family("echo ours >a", "echo theirs >a")
+        report = await self.client.merge("child")
+        self.assertEqual([c["kind"] for c in report["conflicts"]], ["add-add"])
+        await self.client.merge_abort("child")
+        with self.assertRaises(wsiso.Usage):
+            await self.client.merge_abort("child")
+        with self.assertRaises(wsiso.Usage):
+            await self.client.merge("s")
+
     async def test_a_stopped_session_goes_on_where_it_was(self):
         await self.sh("echo more >>greeting; echo kept >~/note; sleep 1000 &")
         self.assertEqual((await self.client.state("s"))["status"], "running")

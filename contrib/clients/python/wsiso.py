@@ -34,6 +34,16 @@ wsiso.Error:
     except wsiso.SessionMissing as error:
         print(error, error.hint)
 
+A child's work comes back into its parent; conflicts are asked about one by one:
+
+    async def resolve(conflict):            # as in merge.schema.json
+        if conflict["kind"] == "content":
+            return await my_model(conflict)     # bytes of the merged file
+        return wsiso.THEIRS                     # or OURS, DELETE; None: left as it is
+
+    await client.create("sub1", {"subagent_isolation": "isolated"}, parent="talk1")
+    report = await client.merge("sub1", resolver=resolve)
+
 A command's own failure is no exception: see Result.status and Result.cause. Cancelling
 a task that runs a command ends the command with all that it started.
 """
@@ -41,19 +51,26 @@ a task that runs a command ends the command with all that it started.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import dataclasses
 import json
 import logging
 import os
 import signal
+import tempfile
 import uuid
-from typing import (Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, Sequence,
+from typing import (Any, AsyncIterator, Awaitable, Callable, Dict, Iterator, List, Mapping, Optional, Sequence,
                     Tuple, Union)
 
 log = logging.getLogger("wsiso")
 
 Path = Union[str, "os.PathLike[str]"]
+
+# answers to a conflict of a merge, besides the bytes of a file
+OURS, THEIRS, DELETE = "@ours", "@theirs", "@delete"
+Answer = Union[bytes, str, None]
+Resolver = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 
 GRACE = 2.0  # seconds between the two TERMs of a cancelled command
 CHUNK = 64 << 10
@@ -339,6 +356,52 @@ class Client:
         """What wsiso check found; "usable" is the verdict."""
         return json.loads(await self._call("check", "--json", good=(0, 1)))
 
+    # -- changes --
+
+    async def diff(self, session: str) -> Dict[str, Any]:
+        """What the session changed against its base, as in diff.schema.json."""
+        return json.loads(await self._call("diff", session, "--json"))
+
+    async def merge(self, child: str, *, resolver: Optional[Resolver] = None
+                    ) -> Dict[str, Any]:
+        """Brings a child's work into its parent; the report, as in merge.schema.json.
+
+        With "conflicts" nothing was merged. Each is passed to the resolver, as long as
+        there are new ones; what it leaves open, or has no resolver, is in the report.
+        """
+        asked: set = set()
+        report = await self._merge(child)
+        while resolver is not None and report["result"] == "conflicts":
+            answers = []
+            for conflict in report["conflicts"]:
+                if _conflict_key(conflict) in asked:
+                    continue
+                asked.add(_conflict_key(conflict))
+                answer = await resolver(conflict)
+                if answer is not None:
+                    answers.append((_path(conflict), answer))
+            if not answers:
+                break
+            report = await self._merge(child, answers)
+        return report
+
+    async def merge_abort(self, child: str) -> None:
+        """Forgets the answers that a merge with conflicts was given."""
+        await self._call("merge", child, "--abort")
+
+    async def _merge(self, child: str, answers: Sequence[Tuple[bytes, Answer]] = ()
+                     ) -> Dict[str, Any]:
+        words: List[Union[str, bytes]] = ["merge", child, "--json"]
+        with tempfile.TemporaryDirectory(prefix="wsiso-merge.") as folder:
+            for n, (path, answer) in enumerate(answers):
+                where = answer
+                if isinstance(answer, bytes):
+                    where = os.path.join(folder, str(n))
+                    with open(where, "wb") as file:
+                        file.write(answer)
+                words += ["--resolve", path + b"=" + os.fsencode(where)]
+            return json.loads(await self._call(*words, good=(0, 4)))
+
     # -- commands --
 
     async def start(self, session: str, argv: Sequence[str], *, stdin: bool = False,
@@ -422,7 +485,7 @@ class Client:
 
     # -- processes --
 
-    async def _spawn(self, *words: str, stdin: bool = False, pass_fds: Sequence[int] = ()
+    async def _spawn(self, *words: Union[str, bytes], stdin: bool = False, pass_fds: Sequence[int] = ()
                      ) -> asyncio.subprocess.Process:
         root = ["--root", os.fspath(self._root)] if self._root is not None else []
         return await asyncio.create_subprocess_exec(
@@ -431,7 +494,7 @@ class Client:
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             pass_fds=tuple(pass_fds))
 
-    async def _call(self, *words: str, stdin: Optional[bytes] = None,
+    async def _call(self, *words: Union[str, bytes], stdin: Optional[bytes] = None,
                     good: Sequence[int] = (0,), pass_fds: Sequence[int] = ()) -> bytes:
         process = await self._spawn(*words, stdin=stdin is not None, pass_fds=pass_fds)
         try:
@@ -442,6 +505,18 @@ class Client:
                 await asyncio.shield(asyncio.ensure_future(process.wait()))
         _check(0 if out and process.returncode in good else process.returncode, text)
         return out
+
+
+def _path(entry: Mapping[str, Any]) -> bytes:
+    """Its very bytes: a path need not be UTF-8."""
+    exact = entry.get("path_base64")
+    return base64.b64decode(exact) if exact else entry["path"].encode()
+
+
+def _conflict_key(conflict: Mapping[str, Any]) -> Tuple[Any, ...]:
+    """Another one as soon as a side has changed: so have the names of its files."""
+    sides = [conflict[side] or {} for side in ("base", "ours", "theirs")]
+    return (_path(conflict), conflict["kind"], *(side.get("file") for side in sides))
 
 
 def _option(name: str, value: Union[str, float, None]) -> List[str]:
