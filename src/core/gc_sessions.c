@@ -29,13 +29,11 @@ static const char *const contents[] = { "upper", "work",	 "home", "tmp",
 
 static void mark(struct ws_gc_run *run, const struct ws_session *s)
 {
-	const struct ws_strv *const stacks[] = { &s->stack, &s->merged, &s->merging };
+	WS_AUTO(ws_strv) struct ws_strv layers = WS_STRV_INIT;
 
-	for (size_t k = 0; k < WS_ARRAY_SIZE(stacks); k++)
-		for (size_t i = 0; i < stacks[k]->n; i++)
-			ws_refs_add(&run->layers, stacks[k]->v[i]);
-	if (s->incoming)
-		ws_refs_add(&run->layers, s->incoming);
+	ws_session_layers(s, &layers);
+	for (size_t i = 0; i < layers.n; i++)
+		ws_refs_add(&run->layers, layers.v[i]);
 	if (s->home)
 		ws_refs_add(&run->homes, s->home);
 	for (size_t i = 0; i < s->nrepos; i++) {

@@ -256,6 +256,7 @@ static bool has_owner(const struct store *st, const char *layer)
 	WS_AUTO_CLOSE int dir = path ? ws_open_dir(st->run->root->fd, path) : -1;
 	WS_AUTO_CLOSE int lock = dir < 0 ? -1 : openat(dir, "lock", O_RDWR | O_CLOEXEC);
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
+	WS_AUTO(ws_strv) struct ws_strv layers = WS_STRV_INIT;
 	struct ws_err err = WS_ERR_INIT;
 
 	if (lock < 0)
@@ -264,7 +265,8 @@ static bool has_owner(const struct store *st, const char *layer)
 		return true;
 	if (ws_session_open_name(st->run->root, id, &s, &err) < 0)
 		return err.kind != WS_SESSION_MISSING && err.kind != WS_SESSION_EXPIRED;
-	return ws_strv_has(&s.stack, layer);
+	ws_session_layers(&s, &layers);
+	return ws_strv_has(&layers, layer);
 }
 
 static void remove_layer_item(struct store *st, const char *name)

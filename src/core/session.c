@@ -99,6 +99,15 @@ void ws_session_release(struct ws_session *s)
 	ws_freep(&s->below);
 }
 
+void ws_session_layers(const struct ws_session *s, struct ws_strv *ret)
+{
+	ws_strv_extend(ret, &s->stack);
+	ws_strv_extend(ret, &s->merged);
+	ws_strv_extend(ret, &s->merging);
+	if (s->incoming)
+		ws_strv_push(ret, s->incoming);
+}
+
 void ws_session_copy_repos(const struct ws_session *from, struct ws_session *to)
 {
 	to->repos = ws_alloc((from->nrepos + 1) * sizeof(*to->repos));
@@ -152,23 +161,16 @@ static bool is_entry(const char *name)
 	return *name && *name != '.' && !strchr(name, '/');
 }
 
-static int check_layers(const struct ws_strv *layers, struct ws_err *err)
-{
-	for (size_t i = 0; i < layers->n; i++)
-		if (!is_entry(layers->v[i]))
-			return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'",
-				       layers->v[i]);
-	return 0;
-}
-
 /* Names in the record become paths: they may name nothing but an entry. */
 static int check_names(const struct ws_session *s, struct ws_err *err)
 {
-	if (check_layers(&s->stack, err) < 0 || check_layers(&s->merged, err) < 0 ||
-	    check_layers(&s->merging, err) < 0)
-		return -1;
-	if (s->incoming && !is_entry(s->incoming))
-		return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'", s->incoming);
+	WS_AUTO(ws_strv) struct ws_strv layers = WS_STRV_INIT;
+
+	ws_session_layers(s, &layers);
+	for (size_t i = 0; i < layers.n; i++)
+		if (!is_entry(layers.v[i]))
+			return ws_fail(err, WS_STATE_CORRUPT, "bad layer name '%s'",
+				       layers.v[i]);
 	if (s->home && !is_entry(s->home))
 		return ws_fail(err, WS_STATE_CORRUPT, "bad name of a HOME '%s'", s->home);
 	if (s->alias && ws_session_check_id(s->alias, err) < 0) {

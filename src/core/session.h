@@ -95,6 +95,8 @@ char *ws_session_home(const struct ws_root *root, const struct ws_session *s);
 int ws_session_read_spec(const struct ws_root *root, struct ws_session *s,
 			 struct ws_err *err);
 void ws_session_release(struct ws_session *s);
+/* All layers that its record names: of its stack, and what its merges need besides. */
+void ws_session_layers(const struct ws_session *s, struct ws_strv *ret);
 /* TO has none yet. */
 void ws_session_copy_repos(const struct ws_session *from, struct ws_session *to);
 /*

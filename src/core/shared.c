@@ -28,15 +28,10 @@ void ws_shared_release(struct ws_shared *sh)
 	ws_strv_release(&sh->names);
 }
 
-static void add_layers(struct ws_refs *refs, const struct ws_strv *layers)
-{
-	for (size_t i = 0; i < layers->n; i++)
-		ws_refs_add(refs, layers->v[i]);
-}
-
 static void look_at(const struct ws_root *root, const char *id,
 		    const struct ws_session *but, struct ws_shared *ret)
 {
+	WS_AUTO(ws_strv) struct ws_strv layers = WS_STRV_INIT;
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 	struct ws_err err = WS_ERR_INIT;
 
@@ -46,11 +41,9 @@ static void look_at(const struct ws_root *root, const char *id,
 			ret->unsure = true;
 		return;
 	}
-	add_layers(&ret->layers, &s.stack);
-	add_layers(&ret->layers, &s.merged);
-	add_layers(&ret->layers, &s.merging);
-	if (s.incoming)
-		ws_refs_add(&ret->layers, s.incoming);
+	ws_session_layers(&s, &layers);
+	for (size_t i = 0; i < layers.n; i++)
+		ws_refs_add(&ret->layers, layers.v[i]);
 	if (s.home)
 		ws_refs_add(&ret->homes, s.home);
 	if (but && s.alias && !strcmp(s.alias, but->id) &&

@@ -48,11 +48,14 @@ static void fail_stack(struct ws_store_run *run, const struct ws_session *s,
 
 static void check_stack(struct ws_store_run *run, const struct ws_session *s)
 {
+	WS_AUTO(ws_strv) struct ws_strv layers = WS_STRV_INIT;
+
 	run->seen[WS_STORE_STACKS]++;
-	for (size_t i = 0; i < s->stack.n; i++) {
-		ws_refs_add(&run->named_layers, s->stack.v[i]);
-		if (!has_layer(run, s->stack.v[i]))
-			fail_stack(run, s, s->stack.v[i]);
+	ws_session_layers(s, &layers);
+	for (size_t i = 0; i < layers.n; i++) {
+		ws_refs_add(&run->named_layers, layers.v[i]);
+		if (!has_layer(run, layers.v[i]))
+			fail_stack(run, s, layers.v[i]);
 	}
 	if (s->home)
 		ws_refs_add(&run->named_homes, s->home);
