@@ -8,7 +8,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
-#include "core/file_merge.h"
+#include "core/flatten.h"
 #include "core/frozen.h"
 #include "core/layer.h"
 #include "core/merge_join.h"
@@ -17,6 +17,7 @@
 #include "core/pause.h"
 #include "core/resolver.h"
 
+#define FLATTEN_AT 48  /* layers, long before there are too many for a fork or a merge */
 #define STOP_TRIES 3   /* of two seconds each */
 #define ASKED_MAX 1000 /* questions; a parent that moves on may bring new ones */
 
@@ -460,6 +461,18 @@ static int once(struct ws_merge *m, const struct ws_merge_opts *opts,
 					       : finish(m, &h, err);
 }
 
+/* Each merge is a layer more or two. */
+static void spare_layers(const struct ws_merge *m)
+{
+	struct ws_err err = WS_ERR_INIT;
+	size_t n = 0;
+
+	if (m->trees.stack[WS_TREE_OURS].n > FLATTEN_AT &&
+	    ws_flatten(m->root, m->parent, &n, &err) < 0)
+		ws_warn("the layers of session '%s' could not be made fewer: %s",
+			m->parent, err.msg);
+}
+
 int ws_merge(const struct ws_root *root, const struct ws_merge_opts *opts,
 	     struct ws_merge *ret, struct ws_err *err)
 {
@@ -474,8 +487,10 @@ int ws_merge(const struct ws_root *root, const struct ws_merge_opts *opts,
 	do {
 		if (once(ret, opts, NULL, 0, err) < 0)
 			return -1;
-		if (ret->result != WS_MERGE_CONFLICTS)
+		if (ret->result != WS_MERGE_CONFLICTS) {
+			spare_layers(ret);
 			return 0;
+		}
 		answers = ws_resolver_ask(ret, &asked, err);
 	} while (answers > 0 && asked.n < ASKED_MAX);
 	return answers < 0 ? -1 : 0;

@@ -371,7 +371,7 @@ static void take_content(int fd)
  * Without a name until it is complete, where the filesystem can do so: whoever is killed
  * leaves nothing behind.
  */
-int ws_file_new(int dir)
+static int open_new(int dir)
 {
 	unsigned char random[8];
 	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -389,15 +389,16 @@ int ws_file_new(int dir)
 	return fd;
 }
 
-void ws_file_place(int dir, const char *name, int fd, unsigned how)
+static void put_in_place(const struct target *t, int fd)
 {
+	unsigned how = strcmp(t->stamp, "none") == 0 ? RENAME_NOREPLACE : 0;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!staged.there)
-		check(linkat(AT_FDCWD, path, dir, staged.name, AT_SYMLINK_FOLLOW));
+		check(linkat(AT_FDCWD, path, t->dir, staged.name, AT_SYMLINK_FOLLOW));
 	staged.there = true;
-	if (renameat2(dir, staged.name, dir, name, how) < 0)
+	if (renameat2(t->dir, staged.name, t->dir, t->name, how) < 0)
 		ws_file_fail(how && errno == EEXIST ? WS_FILE_STALE : WS_FILE_ERRNO);
 	staged.there = false;
 }
@@ -410,12 +411,11 @@ static void write_file(char *path, mode_t mode, const char *stamp, bool make)
 
 	t.dir = resolve(path, make, &t.name);
 	check_target(&t);
-	fd = ws_file_new(t.dir);
+	fd = open_new(t.dir);
 	take_content(fd);
 	check(fchmod(fd, t.mode));
 	check_target(&t);
-	ws_file_place(t.dir, t.name, fd,
-		      strcmp(t.stamp, "none") == 0 ? RENAME_NOREPLACE : 0);
+	put_in_place(&t, fd);
 	check(fstat(fd, &st));
 	put_entry(&st, "", -1, NULL);
 }

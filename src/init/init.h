@@ -55,8 +55,6 @@ _Noreturn void ws_file_run(int argc, char **argv);
 /* Parts of it: TOP is a folder that is one of the session's. */
 _Noreturn void ws_file_fail(enum ws_file_problem problem);
 void ws_file_fill(void *data, size_t len); /* from stdin; fails at its end */
-int ws_file_new(int dir);		   /* a new file on its way into DIR */
-void ws_file_place(int dir, const char *name, int fd, unsigned how);
 _Noreturn void ws_lay_run(int top);
 _Noreturn void ws_pid1_run(void);
 _Noreturn void ws_enter_run(void);

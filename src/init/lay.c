@@ -10,13 +10,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_LEN_MAX (1u << 20) /* a tree may be deeper than PATH_MAX */
 #define DENTS 8192
+#define STAGED ".wsiso-merge" /* one name: who does it again finds what was left */
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static char path[PATH_LEN_MAX + 1];
@@ -146,8 +147,11 @@ static void put_folder(int dir, const char *name)
 static void put_file(int dir, const char *name, const struct ws_file_lay *lay)
 {
 	static char block[65536];
-	int fd = ws_file_new(dir);
 	uint64_t left = lay->size;
+	int fd;
+
+	remove_all(dir, STAGED);
+	fd = check(openat(dir, STAGED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 
 	while (left > 0) {
 		size_t n = left < sizeof(block) ? (size_t)left : sizeof(block);
@@ -161,7 +165,7 @@ static void put_file(int dir, const char *name, const struct ws_file_lay *lay)
 	check(fchmod(fd, lay->mode & 07777));
 	if (is_folder(dir, name))
 		remove_all(dir, name);
-	ws_file_place(dir, name, fd, 0);
+	check(renameat(dir, STAGED, dir, name));
 	close(fd);
 }
 

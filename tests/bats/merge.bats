@@ -368,6 +368,21 @@ half() {
 	[ "$(state_of "$ID")" = running ]
 }
 
+@test "many merges do not pile up layers" {
+	local i
+	only_long
+	new_session
+	for i in $(seq 60); do
+		ws create "k$i" --parent "$ID"
+		ws exec "k$i" -- sh -c "echo $i >f$i"
+		in_session sh -c "echo $i >g$i"
+		ws merge "k$i"
+		ws delete "k$i"
+	done
+	[ "$(in_session sh -c 'ls f* g* | wc -l')" -eq 120 ]
+	[ "$(state_of "$ID" '.wsiso.stack | length')" -lt 55 ]
+}
+
 @test "refusals: no child, a second name, a parent that is gone or another, switched off" {
 	family
 	in_child sh -c 'echo 1 >one'
