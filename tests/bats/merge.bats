@@ -193,19 +193,25 @@ view() {
 }
 
 @test "F050, F027: a link in the place of a folder leads no write elsewhere, and nothing of git's is run" {
-	family
-	mkdir -p "$T/outside"
-	in_child sh -c 'echo new >d/new; rm d/k; ln -s /etc "to etc"
-		printf "#!/bin/sh\ntouch '"$T"'/marks\n" >hook; chmod 755 hook
-		git config core.fsmonitor /workspace/app/hook; git config core.hooksPath /workspace/app
-		git config merge.x.driver /workspace/app/hook; echo "* merge=x filter=x" >.gitattributes'
-	in_session sh -c 'rm -r d; ln -s '"$T/outside"' d; mkdir -p "to etc"; echo 1 >"to etc/x"'
-	merge_json 4
-	[ "$(report '.conflicts[] | .path + " " + .kind' | xargs)" = "app/d directory-file app/to etc directory-file" ]
-	merge_json 0 --resolve app/d=@theirs --resolve "app/to etc=@theirs"
-	[ "$(in_session sh -c 'ls d; readlink "to etc"' | xargs)" = "f g1 g2 new /etc" ]
-	[ -z "$(ls "$T/outside")" ]
-	[ ! -e "$T/marks" ]
+	local live
+	for live in no yes; do
+		family
+		mkdir -p "$T/outside"
+		in_child sh -c 'echo new >d/new; rm d/k; ln -s /etc "to etc"
+			printf "#!/bin/sh\ntouch '"$T"'/marks\n" >hook; chmod 755 hook
+			git config core.fsmonitor /workspace/app/hook; git config core.hooksPath /workspace/app
+			git config merge.x.driver /workspace/app/hook; echo "* merge=x filter=x" >.gitattributes'
+		in_session sh -c 'rm -r d; ln -s '"$T/outside"' d; mkdir -p "to etc"; echo 1 >"to etc/x"'
+		[ "$live" = no ] || ws exec -d "$ID" -- sleep 1000
+		merge_json 4
+		[ "$(report '.conflicts[] | .path + " " + .kind' | xargs)" = "app/d directory-file app/to etc directory-file" ]
+		merge_json 0 --resolve app/d=@theirs --resolve "app/to etc=@theirs"
+		[ "$(in_session sh -c 'ls d; readlink "to etc"' | xargs)" = "f g1 g2 new /etc" ]
+		[ -z "$(ls "$T/outside")" ]
+		[ ! -e "$T/marks" ]
+		ws delete -f child
+		ws delete -f "$ID"
+	done
 }
 
 @test "FIFOs, sockets, and git folders made inside are named, not carried" {
