@@ -88,7 +88,7 @@ static bool is_kept(const char *name)
 	       (!ws_text_starts(name, OVERLAY) || ws_text_starts(name, ESCAPED));
 }
 
-int ws_layer_copy_xattrs(int from, int to)
+int ws_layer_each_xattr(int from, ws_layer_xattr *take, void *data)
 {
 	WS_AUTO_FREE char *names = NULL;
 	WS_AUTO_FREE char *value = NULL;
@@ -105,10 +105,30 @@ int ws_layer_copy_xattrs(int from, int to)
 		if (!is_kept(n))
 			continue;
 		size = fgetxattr(from, n, value, XATTR_SIZE_MAX);
-		if (size < 0 || fsetxattr(to, n, value, (size_t)size, 0) < 0)
+		if (size < 0 || take(data, n, value, (size_t)size) < 0)
 			return -1;
 	}
 	return len < 0 ? -1 : 0;
+}
+
+static int set_xattr(void *data, const char *name, const void *value, size_t size)
+{
+	const int *to = data;
+
+	return fsetxattr(*to, name, value, size, 0);
+}
+
+int ws_layer_copy_xattrs(int from, int to)
+{
+	return ws_layer_each_xattr(from, set_xattr, &to);
+}
+
+void ws_layer_xattr_inside(const char *name, char ret[XATTR_NAME_MAX + 1])
+{
+	bool escaped = ws_text_starts(name, ESCAPED);
+
+	snprintf(ret, XATTR_NAME_MAX + 1, "%s%s", escaped ? OVERLAY : "",
+		 escaped ? name + strlen(ESCAPED) : name);
 }
 
 static void times_of(const struct stat *st, struct timespec ret[2])

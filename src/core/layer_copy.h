@@ -2,6 +2,8 @@
 #ifndef WS_CORE_LAYER_COPY_H
 #define WS_CORE_LAYER_COPY_H
 
+#include <linux/limits.h>
+
 #include "base/err.h"
 #include "core/stack.h"
 
@@ -23,7 +25,11 @@ int ws_layer_copy(const struct ws_stack *stack, unsigned first, unsigned last, i
 int ws_layer_clone_file(int from, int dir, const char *name, const struct stat *st);
 /* DIR/NAME as another name of FROM. */
 int ws_layer_link_file(int from, int dir, const char *name);
-/* But for what overlayfs means by them. */
+/* User xattrs, but for those that overlayfs means something by. */
+typedef int ws_layer_xattr(void *data, const char *name, const void *value, size_t size);
+int ws_layer_each_xattr(int from, ws_layer_xattr *take, void *data);
 int ws_layer_copy_xattrs(int from, int to);
+/* How NAME, as a layer has it, is called through the mount. */
+void ws_layer_xattr_inside(const char *name, char ret[XATTR_NAME_MAX + 1]);
 
 #endif

@@ -306,14 +306,15 @@ static int note_merged(struct hands *h, struct ws_err *err)
 	return ws_session_save_after(s, &h->child.unsynced, err);
 }
 
-/* The parent's commands stay stopped, or its upper is a layer. */
-static int make_ready(struct hands *h, struct ws_err *err)
+/* The parent's commands stay stopped and NAME has room, or its upper is a layer. */
+static int make_ready(struct hands *h, const char *name, struct ws_err *err)
 {
 	struct ws_session *p = &h->parent.parent;
 
 	if (!ws_fork_is_live(&h->parent))
 		return ws_fork_freeze(&h->parent, err);
-	if (ws_sandbox_join(p, &h->parent.live, err) < 0)
+	if (ws_merge_check_space(h->parent.root, name, err) < 0 ||
+	    ws_sandbox_join(p, &h->parent.live, err) < 0)
 		return -1;
 	if (!ws_pause_holds(&h->parent.live))
 		return ws_fail(err, WS_SESSION_BUSY,
@@ -352,7 +353,7 @@ static int apply(struct ws_merge *m, struct hands *h, struct ws_err *err)
 	ws_layer_private_name(WS_LAYER_FROZEN, m->parent, name);
 	if (ws_frozen_make(m->root, name, fill, &making, NULL, err) < 0)
 		return -1;
-	if (announce(h, name, err) < 0 || make_ready(h, err) < 0) {
+	if (announce(h, name, err) < 0 || make_ready(h, name, err) < 0) {
 		struct ws_err ignored = WS_ERR_INIT;
 
 		ws_layer_discard(m->root, name, &ignored);

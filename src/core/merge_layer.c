@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "core/layer_copy.h"
+#include "core/tree_cursor.h"
 
 /* A folder of the layer, whose mode comes last: it may be one that lets nobody write. */
 struct made {
@@ -54,15 +55,21 @@ static int describe(struct maker *m, const char *path, mode_t *ret_mode)
 	return 0;
 }
 
-/* The xattrs that a folder shows are those of its topmost layer. */
+/* The xattrs that a folder shows are those of its topmost layer; a new one has theirs. */
 static int copy_xattrs(const struct maker *m, const char *path, int to)
 {
-	WS_AUTO(ws_stack_dir) struct ws_stack_dir dir = WS_STACK_DIR_INIT;
-	const struct ws_stack *ours = &m->t->stack[WS_TREE_OURS];
+	static const enum ws_merge_tree trees[] = { WS_TREE_OURS, WS_TREE_THEIRS };
 
-	if (ws_stack_walk(ours, 0, (unsigned)ours->n, path, &dir) < 0)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
-	return ws_layer_copy_xattrs(dir.v[0].fd, to);
+	for (size_t i = 0; i < WS_ARRAY_SIZE(trees); i++) {
+		WS_AUTO(ws_stack_dir) struct ws_stack_dir dir = WS_STACK_DIR_INIT;
+		const struct ws_stack *stack = &m->t->stack[trees[i]];
+
+		if (ws_stack_walk(stack, 0, (unsigned)stack->n, path, &dir) == 0)
+			return ws_layer_copy_xattrs(dir.v[0].fd, to);
+		if (errno != ENOENT && errno != ENOTDIR)
+			return -1;
+	}
+	return 0;
 }
 
 /* NAME in the folder AT of the layer, which is PATH as a whole. */
@@ -86,16 +93,33 @@ static int make_folder(struct maker *m, int at, const char *name, const char *pa
 	return ws_steal_fd(&fd);
 }
 
+/* Where the way to PATH goes on from: what of it DIR is, or the folder above DIR. */
+static int start(struct maker *m, const char *path, char *copy, char **ret_rest)
+{
+	const char *rest = m->folder ? ws_tree_below(m->folder, path) : NULL;
+	const char *up = m->folder ? ws_tree_below(path, m->folder) : NULL;
+
+	*ret_rest = copy;
+	if (up && !strchr(up, '/')) {
+		*ret_rest = copy + strlen(copy);
+		return openat(m->dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (rest)
+		*ret_rest = copy + (rest - path);
+	return fcntl(rest ? m->dir : m->to, F_DUPFD_CLOEXEC, 3);
+}
+
 /* DIR is the folder PATH of the layer, made if need be; step by step, at any depth. */
 static int enter(struct maker *m, const char *path)
 {
 	WS_AUTO_FREE char *copy = ws_strdup(path);
 	WS_AUTO_CLOSE int at = -1;
+	char *rest;
 
 	if (m->folder && !strcmp(m->folder, path))
 		return 0;
-	at = fcntl(m->to, F_DUPFD_CLOEXEC, 3);
-	for (char *name = copy; at >= 0 && *name;) {
+	at = start(m, path, copy, &rest);
+	for (char *name = rest; at >= 0 && *name;) {
 		char *end = name + strcspn(name, "/");
 		char kept = *end;
 		int next;

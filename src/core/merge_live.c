@@ -10,13 +10,15 @@
 #include "core/files.h"
 #include "core/inside.h"
 #include "core/layer.h"
+#include "core/layer_copy.h"
 #include "core/pause.h"
-#include "core/stack.h"
+#include "core/tree_cursor.h"
 #include "core/user.h"
 #include "init/protocol.h"
 
 #define TOP "/workspace"
 #define BLOCK 65536
+#define SPARE (16ull << 20) /* for folders, inodes and who writes meanwhile */
 
 /* ---- a layer as orders ---- */
 
@@ -26,20 +28,27 @@ struct folder {
 };
 
 struct writer {
-	const struct ws_stack *layer;
-	int out;
+	struct ws_tree_cursor at; /* in the layer */
+	int out;		  /* -1: they are only counted */
+	uint64_t bytes;
 	struct folder *v; /* those above before those below */
 	size_t n, cap;
 };
 
 static void writer_release(struct writer *w)
 {
+	ws_tree_cursor_release(&w->at);
 	for (size_t i = 0; i < w->n; i++)
 		ws_freep(&w->v[i].path);
 	ws_freep(&w->v);
 }
 
-static int say(const struct writer *w, enum ws_file_lay_kind kind, const char *path,
+static int write_out(const struct writer *w, const void *data, size_t len)
+{
+	return w->out < 0 ? 0 : ws_write_all(w->out, data, len);
+}
+
+static int say(struct writer *w, enum ws_file_lay_kind kind, const char *path,
 	       mode_t mode, uint64_t size)
 {
 	const struct ws_file_lay lay = { .kind = kind,
@@ -47,21 +56,47 @@ static int say(const struct writer *w, enum ws_file_lay_kind kind, const char *p
 					 .path_len = (uint32_t)strlen(path),
 					 .size = size };
 
-	if (ws_write_all(w->out, &lay, sizeof(lay)) < 0)
+	w->bytes += sizeof(lay) + lay.path_len + size;
+	if (write_out(w, &lay, sizeof(lay)) < 0)
 		return -1;
-	return ws_write_all(w->out, path, lay.path_len);
+	return write_out(w, path, lay.path_len);
 }
 
-static int say_file(const struct writer *w, const char *path,
-		    const struct ws_stack_entry *e)
+struct place {
+	struct writer *w;
+	const char *path;
+};
+
+static int say_xattr(void *data, const char *name, const void *value, size_t size)
 {
-	WS_AUTO_CLOSE int fd = ws_stack_open_file(w->layer, e->layer, path);
+	const struct place *at = data;
+	char inside[XATTR_NAME_MAX + 1];
+	size_t len;
+
+	ws_layer_xattr_inside(name, inside);
+	len = strlen(inside) + 1;
+	if (say(at->w, WS_LAY_XATTR, at->path, 0, len + size) < 0 ||
+	    write_out(at->w, inside, len) < 0)
+		return -1;
+	return write_out(at->w, value, size);
+}
+
+static int say_xattrs(struct writer *w, const char *path, int fd)
+{
+	struct place at = { w, path };
+
+	return ws_layer_each_xattr(fd, say_xattr, &at);
+}
+
+static int say_file(struct writer *w, const char *path, const struct ws_stack_entry *e)
+{
+	WS_AUTO_CLOSE int fd = ws_stack_open_file(w->at.stack, e->layer, path);
 	WS_AUTO_FREE char *block = ws_alloc(BLOCK);
 	uint64_t left = (uint64_t)e->st.st_size;
 
-	if (fd < 0 || say(w, WS_LAY_FILE, path, e->st.st_mode, left) < 0)
+	if (fd < 0 || say(w, WS_LAY_FILE, path, 0, left) < 0)
 		return -1;
-	while (left > 0) {
+	while (w->out >= 0 && left > 0) {
 		ssize_t n = read(fd, block, left < BLOCK ? left : BLOCK);
 
 		if (n < 0 && errno == EINTR)
@@ -71,17 +106,17 @@ static int say_file(const struct writer *w, const char *path,
 			return -1;
 		left -= (uint64_t)n;
 	}
-	return 0;
+	return say_xattrs(w, path, fd) < 0 ? -1
+					   : say(w, WS_LAY_MODE, path, e->st.st_mode, 0);
 }
 
-static int say_link(const struct writer *w, const char *path,
-		    const struct ws_stack_entry *e)
+static int say_link(struct writer *w, const char *path, const struct ws_stack_entry *e)
 {
-	WS_AUTO_FREE char *target = ws_stack_read_link(w->layer, e->layer, path);
+	WS_AUTO_FREE char *target = ws_stack_read_link(w->at.stack, e->layer, path);
 
-	if (!target || say(w, WS_LAY_LINK, path, 0777, strlen(target)) < 0)
+	if (!target || say(w, WS_LAY_LINK, path, 0, strlen(target)) < 0)
 		return -1;
-	return ws_write_all(w->out, target, strlen(target));
+	return write_out(w, target, strlen(target));
 }
 
 static void add_folder(struct writer *w, const char *path, mode_t mode)
@@ -105,16 +140,18 @@ static int say_one(struct writer *w, const char *path, const struct ws_stack_ent
 	if (!S_ISDIR(e->st.st_mode))
 		return 0;
 	add_folder(w, path, e->st.st_mode);
-	return say(w, WS_LAY_FOLDER, path, e->st.st_mode, 0);
+	return say(w, WS_LAY_FOLDER, path, 0, 0);
 }
 
 static int say_folder(struct writer *w, const char *path)
 {
-	WS_AUTO(ws_stack_dir) struct ws_stack_dir dir = WS_STACK_DIR_INIT;
 	WS_AUTO(ws_strv) struct ws_strv names = WS_STRV_INIT;
+	struct ws_stack_dir *dir = &w->at.dir;
 
-	if (ws_stack_walk(w->layer, 0, 0, path, &dir) < 0 ||
-	    ws_stack_names(&dir, true, &names) < 0)
+	errno = ENOENT; /* where it is not there */
+	if (ws_tree_cursor_go(&w->at, path) < 0 || !w->at.there ||
+	    ws_stack_names(dir, true, &names) < 0 ||
+	    (*path && say_xattrs(w, path, dir->v[0].fd) < 0))
 		return -1;
 	for (size_t i = 0; i < names.n; i++) {
 		WS_AUTO_FREE char *full =
@@ -122,14 +159,13 @@ static int say_folder(struct writer *w, const char *path)
 		struct ws_stack_entry e;
 		bool whiteout;
 
-		if (ws_stack_lookup_raw(&dir, names.v[i], &e, &whiteout) < 0 ||
+		if (ws_stack_lookup_raw(dir, names.v[i], &e, &whiteout) < 0 ||
 		    say_one(w, full, &e, whiteout) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Modes last, the deepest first: one may close its folder. */
 static int say_all(struct writer *w)
 {
 	if (say_folder(w, "") < 0)
@@ -140,26 +176,49 @@ static int say_all(struct writer *w)
 		if (say_folder(w, path) < 0)
 			return -1;
 	}
+	/* a mode may close its folder */
 	for (size_t i = w->n; i > 0; i--)
 		if (say(w, WS_LAY_MODE, w->v[i - 1].path, w->v[i - 1].mode, 0) < 0)
 			return -1;
 	return say(w, WS_LAY_END, "", 0, 0);
 }
 
-static int write_orders(const struct ws_root *root, const char *name, int out,
-			struct ws_err *err)
+/* RET_BYTES: how long they are. */
+static int give_orders(const struct ws_root *root, const char *name, int out,
+		       uint64_t *ret_bytes, struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = ws_format("layers/%s/root", name);
 	WS_AUTO(ws_stack) struct ws_stack layer = WS_STACK_INIT;
-	WS_AUTO(writer) struct writer w = { .layer = &layer, .out = out };
+	WS_AUTO(writer) struct writer w = { .at = { .stack = &layer }, .out = out };
 	int fd = ws_open_dir(root->fd, path);
 
 	if (fd < 0)
 		return ws_fail(err, WS_BASE_MISSING, "layer '%s' is not there", name);
 	ws_stack_of(fd, &layer);
-	if (say_all(&w) < 0 || lseek(out, 0, SEEK_SET) < 0)
+	if (say_all(&w) < 0 || (out >= 0 && lseek(out, 0, SEEK_SET) < 0))
 		return ws_fail_errno(err, "read layer '%s'", name);
+	*ret_bytes = w.bytes;
 	return 0;
+}
+
+int ws_merge_check_space(const struct ws_root *root, const char *layer,
+			 struct ws_err *err)
+{
+	uint64_t need, left;
+
+	if (give_orders(root, layer, -1, &need, err) < 0)
+		return -1;
+	need = 2 * need + SPARE; /* on their way, and in the files */
+	if (ws_fs_free(root->fd, &left) < 0)
+		return ws_fail_errno(err, "look for free space in '%s'", root->path);
+	if (left >= need)
+		return 0;
+	ws_fail(err, WS_DISK_FULL,
+		"only %llu of the %llu MiB of a merge are free in '%s'",
+		(unsigned long long)(left >> 20), (unsigned long long)(need >> 20),
+		root->path);
+	return ws_hint(err, "make room there, or merge when the commands of the session "
+			    "have ended");
 }
 
 /* ---- through the mounts ---- */
@@ -190,8 +249,9 @@ static int lay(struct ws_fork *f, struct ws_err *err)
 	WS_AUTO(ws_inside) struct ws_inside in = WS_INSIDE_INIT;
 	WS_AUTO(ws_pause) struct ws_pause pause = WS_PAUSE_INIT;
 	WS_AUTO_CLOSE int orders = ws_files_spool(f->root, err);
+	uint64_t bytes;
 
-	if (orders < 0 || write_orders(f->root, s->incoming, orders, err) < 0 ||
+	if (orders < 0 || give_orders(f->root, s->incoming, orders, &bytes, err) < 0 ||
 	    ws_user_self(&user, err) < 0)
 		return -1;
 	if (f->live.use < 0 && ws_sandbox_join(s, &f->live, err) < 0)

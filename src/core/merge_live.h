@@ -12,6 +12,9 @@
  * it if we are killed over it.
  */
 
+/* May LAYER be laid over a live session without filling the disk? */
+int ws_merge_check_space(const struct ws_root *root, const char *layer,
+			 struct ws_err *err);
 /*
  * Does what the layer says that the record of F, which is held, names as incoming:
  * through the mounts of its sandbox, or, where it has none, by putting it on the stack.

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "core/changes.h"
+#include "core/tree_cursor.h"
 
 #define GIT ".git"
 
@@ -45,49 +46,18 @@ static void leave(struct ws_merge_trees *t, const char *path, const char *why)
 		(struct ws_merge_left){ .path = ws_strdup(path), .why = why };
 }
 
-/* ---- looking ---- */
-
-void ws_tree_cursor_release(struct ws_tree_cursor *c)
-{
-	ws_stack_dir_release(&c->dir);
-	ws_freep(&c->folder);
-}
-
-static int go(struct ws_tree_cursor *c, const char *folder)
-{
-	if (c->folder && !strcmp(c->folder, folder))
-		return 0;
-	ws_tree_cursor_release(c);
-	c->there =
-		ws_stack_walk(c->stack, 0, (unsigned)c->stack->n, folder, &c->dir) == 0;
-	if (!c->there && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-		return -1;
-	c->folder = ws_strdup(folder);
-	return 0;
-}
-
-int ws_tree_cursor_look(struct ws_tree_cursor *c, const char *path,
-			struct ws_stack_entry *ret)
-{
-	const char *slash = strrchr(path, '/');
-	WS_AUTO_FREE char *folder = ws_strndup(path, slash ? (size_t)(slash - path) : 0);
-
-	*ret = (struct ws_stack_entry){ 0 };
-	if (go(c, folder) < 0)
-		return -1;
-	return c->there ? ws_stack_lookup(&c->dir, slash ? slash + 1 : path, ret) : 0;
-}
-
 /* ---- which paths ---- */
 
-/* Every folder on the way to it, too. */
-static void add_path(struct ws_strv *paths, const char *path)
+/* And the folders on the way to it that are not on the way to LAST, which is there. */
+static void add_path(struct ws_strv *paths, const char *last, const char *path)
 {
 	WS_AUTO_FREE char *copy = ws_strdup(path);
 
 	ws_strv_push(paths, path);
 	for (char *slash = strrchr(copy, '/'); slash; slash = strrchr(copy, '/')) {
 		*slash = '\0';
+		if (ws_tree_below(copy, last) || !strcmp(copy, last))
+			return;
 		ws_strv_push(paths, copy);
 	}
 }
@@ -103,7 +73,7 @@ static int add_changes(const struct ws_stack *stack, const struct ws_strv *hidde
 	if (ws_changes_read(stack, hidden, &diff, err) < 0)
 		return -1;
 	for (size_t i = 0; i < diff.n; i++)
-		add_path(paths, diff.v[i].path);
+		add_path(paths, i ? diff.v[i - 1].path : "", diff.v[i].path);
 	for (size_t i = 0; t && i < diff.omitted.n; i++)
 		leave(t, diff.omitted.v[i], "git");
 	return 0;
@@ -118,22 +88,23 @@ static bool is_git(const char *path)
 static int add_all_below(const struct ws_stack *stack, const char *path,
 			 struct ws_strv *ret)
 {
+	WS_AUTO(ws_tree_cursor) struct ws_tree_cursor at = { .stack = stack };
 	WS_AUTO(ws_strv) struct ws_strv todo = WS_STRV_INIT;
 
 	ws_strv_push(&todo, path);
 	for (size_t i = 0; i < todo.n; i++) {
-		WS_AUTO(ws_stack_dir) struct ws_stack_dir dir = WS_STACK_DIR_INIT;
 		WS_AUTO(ws_strv) struct ws_strv names = WS_STRV_INIT;
 
-		if (ws_stack_walk(stack, 0, (unsigned)stack->n, todo.v[i], &dir) < 0 ||
-		    ws_stack_names(&dir, false, &names) < 0)
+		errno = ENOENT; /* where it is not there */
+		if (ws_tree_cursor_go(&at, todo.v[i]) < 0 || !at.there ||
+		    ws_stack_names(&at.dir, false, &names) < 0)
 			return -1;
 		for (size_t k = 0; k < names.n; k++) {
 			struct ws_stack_entry e;
 			WS_AUTO_FREE char *full =
 				ws_format("%s/%s", todo.v[i], names.v[k]);
 
-			if (ws_stack_lookup(&dir, names.v[k], &e) < 0)
+			if (ws_stack_lookup(&at.dir, names.v[k], &e) < 0)
 				return -1;
 			ws_strv_push(ret, full);
 			if (S_ISDIR(e.st.st_mode) && !is_git(full))
@@ -148,14 +119,41 @@ static int add_all_below(const struct ws_stack *stack, const char *path,
 struct look {
 	struct ws_merge_trees *t;
 	struct ws_tree_cursor at[WS_TREES];
-	struct ws_strv more; /* what has to be looked at, too */
+	struct ws_strv tops[WS_TREES]; /* folders of which MORE has all by now */
+	struct ws_strv more;	       /* what has to be looked at, too */
+	bool again;		       /* that is done */
 };
 
 static void look_release(struct look *l)
 {
-	for (int i = 0; i < WS_TREES; i++)
+	for (int i = 0; i < WS_TREES; i++) {
 		ws_tree_cursor_release(&l->at[i]);
+		ws_strv_release(&l->tops[i]);
+	}
 	ws_strv_release(&l->more);
+}
+
+/* Paths come sorted: whether PATH, and all after it, is behind what is below TOP. */
+static bool is_behind(const char *top, const char *path)
+{
+	size_t len = strlen(top);
+	int order = strncmp(path, top, len);
+
+	return order > 0 || (order == 0 && (unsigned char)path[len] > '/');
+}
+
+/* One side has a folder at PATH, the other has none. */
+static int look_below(struct look *l, enum ws_merge_tree tree, const char *path)
+{
+	struct ws_strv *tops = &l->tops[tree];
+
+	while (tops->n && is_behind(tops->v[tops->n - 1], path))
+		ws_freep(&tops->v[--tops->n]);
+	for (size_t i = 0; i < tops->n; i++)
+		if (ws_tree_below(tops->v[i], path))
+			return 0;
+	ws_strv_push(tops, path);
+	return add_all_below(&l->t->stack[tree], path, &l->more);
 }
 
 static bool same(const struct look *l, const char *path, enum ws_merge_tree x,
@@ -214,10 +212,12 @@ static int look_at(struct look *l, char *path, struct ws_merge_path *ret)
 	ret->ours = side(&e[1], ours);
 	ret->theirs = side(&e[2], theirs);
 	keep_ours(l, ret);
+	if (l->again)
+		return 0;
 	if (S_ISDIR(ret->ours.mode) && !S_ISDIR(ret->theirs.mode))
-		return add_all_below(&l->t->stack[WS_TREE_OURS], path, &l->more);
+		return look_below(l, WS_TREE_OURS, path);
 	if (S_ISDIR(ret->theirs.mode) && ret->ours.mode && !S_ISDIR(ret->ours.mode))
-		return add_all_below(&l->t->stack[WS_TREE_THEIRS], path, &l->more);
+		return look_below(l, WS_TREE_THEIRS, path);
 	return 0;
 }
 
@@ -246,6 +246,7 @@ static int look_again(struct look *l, struct ws_strv *paths)
 	ws_strv_sort_once(paths);
 	ws_freep(&t->v);
 	t->n = 0;
+	l->again = true;
 	return look_at_all(l, paths);
 }
 

@@ -45,17 +45,4 @@ const struct ws_merge_side *ws_merge_side(const struct ws_merge_path *p,
 int ws_merge_load(const struct ws_merge_trees *t, const struct ws_merge_path *p,
 		  enum ws_merge_tree tree, size_t max, struct ws_buf *ret);
 
-/* Where a tree was looked at last: the next path is often in the same folder. */
-struct ws_tree_cursor {
-	const struct ws_stack *stack;
-	char *folder; /* NULL: nowhere yet */
-	bool there;
-	struct ws_stack_dir dir;
-};
-
-void ws_tree_cursor_release(struct ws_tree_cursor *c);
-/* What is at PATH; st_mode 0: nothing. -1 and errno. */
-int ws_tree_cursor_look(struct ws_tree_cursor *c, const char *path,
-			struct ws_stack_entry *ret);
-
 #endif

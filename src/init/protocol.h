@@ -188,18 +188,18 @@ struct ws_file_entry {
 enum ws_file_lay_kind {
 	WS_LAY_END,    /* all came */
 	WS_LAY_GONE,   /* nothing is there, nor below */
-	WS_LAY_FOLDER, /* what else is there makes room */
-	WS_LAY_FILE,   /* with its bytes; so do these two */
+	WS_LAY_FOLDER, /* what else is there makes room; 0700 until a MODE */
+	WS_LAY_FILE,   /* its bytes, anew; 0600 until a MODE */
 	WS_LAY_LINK,   /* its target */
+	WS_LAY_XATTR,  /* of what is there, a file or a folder: a name, 0, a value */
 	WS_LAY_MODE,   /* of what is there, a file or a folder */
 };
 
 /* Its path and its bytes follow. No link on the way is followed. */
 struct ws_file_lay {
 	uint32_t kind, mode;
-	uint32_t path_len;
-	uint32_t pad;
-	uint64_t size;
+	uint32_t path_len, pad;
+	uint64_t size; /* of the bytes */
 };
 
 #define WS_FILE_STAMP "%llu.%llu.%llu.%llu" /* ino, size, mtime, ctime */

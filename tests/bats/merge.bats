@@ -280,20 +280,29 @@ view() {
 
 @test "F004: a parent with live commands is merged through its own mounts, which see it at once" {
 	family
-	in_session sh -c 'seq 20 >n; mkdir ro; echo 1 >ro/f; chmod 555 ro'
+	in_session sh -c 'seq 20 >n; mkdir ro; echo 1 >ro/f; chmod 555 ro
+		for i in $(seq 10); do p=$p/d/d/d/d/d/d/d/d/d/d/d/d; done; p=deeper$p
+		for i in $(seq '"$(long 2 12)"'); do mkdir -p $p; cd $p; p=d${p#deeper}; done; touch f'
 	ws delete -f child
 	ws create child --parent "$ID"
 	in_session sh -c 'sed -i "s/^3$/three/" n'
 	in_child sh -c 'sed -i "s/^15$/fifteen/" n; echo new >d/new; rm d/k; chmod 750 tool.sh; rm -r src; echo file >src
-		rm link; mkdir link; echo x >link/x; ln -s /etc/passwd "a link"; chmod 755 ro; echo 2 >ro/g; chmod 555 ro
+		rm -r deeper; rm link; mkdir link; echo x >link/x; ln -s /etc/passwd "a link"; chmod 755 ro; echo 2 >ro/g; chmod 555 ro
 		mkdir -p deep/er; chmod 700 deep; : >empty; head -c 300000 /dev/urandom >big; printf x >"$(printf "caf\351")"'
 	# somebody who has seen the folder, and goes on
 	ws exec -d "$ID" -- bash -c 'exec 9<d; ls d >before; while [ ! -e d/new ]; do ls d >/dev/null; sleep 0.01; done
 		cat d/new >seen; ls d >after; sleep 1000'
 	wait_for 5 in_session test -s before
+	in_child python3 -c 'import os
+for name, value in ("f", b"v\0w"), ("new", b""), ("deep/er", b"1"):
+    os.setxattr("d/" + name if name != "deep/er" else name, "user.note", value)
+os.chmod("d/f", 0o444)'
 	merge_json 0
 	[ "$(report .result)" = merged ]
 	wait_for 5 in_session test -s after
+	[ "$(in_session python3 -c 'import os
+for name in "d/f", "d/new", "deep/er":
+    print(os.getxattr(name, "user.note"))' | xargs)" = "bv\\x00w b b1" ]
 	[ "$(in_session sh -c 'cat seen; cat after' | xargs)" = "new f g1 g2 new" ]
 	[ "$(in_session sh -c 'sed -n "3p;15p" n' | xargs)" = "three fifteen" ]
 	in_session sh -c 'rm before seen after'
