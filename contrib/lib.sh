@@ -9,7 +9,8 @@ set -euo pipefail
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 BWRAP_WANTED=0.12.0
 # shellcheck disable=SC2034 # for the scripts that source this
-BUILD_PACKAGES=(gcc libc6-dev make autoconf automake pkgconf libyajl-dev libgit2-dev git)
+BUILD_PACKAGES=(gcc libc6-dev make autoconf automake pkgconf libyajl-dev libgit2-dev
+	libarchive-dev git)
 BWRAP_BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkgconf libcap-dev xz-utils)
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

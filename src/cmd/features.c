@@ -26,7 +26,7 @@ static const struct {
 	{ "fork", true },
 	{ "diff", true },
 	{ "merge", true },
-	{ "export", false },
+	{ "export", true },
 	{ "files", true },
 	{ "gc", true },
 	/* clang-format on */
