@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/create.h"
+
+#include <string.h>
+
 #include "base/jsonw.h"
 #include "cmd/common.h"
 #include "cmd/progress.h"
@@ -37,6 +40,8 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 		  "the folder whose config.json is the spec" },
 		{ 0, "parent", WS_OPT_STR, &o.parent, "ID",
 		  "fork that session: a child with its state of this moment" },
+		{ 0, "from", WS_OPT_STR, &o.from, "ARCHIVE",
+		  "take what export --format session wrote; - reads it from stdin" },
 		{ 0, "retry", WS_OPT_FLAG, &o.retry, NULL,
 		  "go on with a session that is blocked; no failed setup counts" },
 		WS_PROGRESS_ROW(&form),
@@ -51,6 +56,10 @@ static int create_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 		return -1;
 	if (o.spec && o.bundle)
 		return ws_fail(err, WS_USAGE, "--spec and --bundle exclude each other");
+	if (o.from && (o.parent || o.retry))
+		return ws_fail(err, WS_USAGE, "--from excludes --parent and --retry");
+	if (o.from && o.spec && !strcmp(o.from, "-") && !strcmp(o.spec, "-"))
+		return ws_fail(err, WS_USAGE, "--from and --spec both want stdin");
 	o.id = args.v[0];
 	o.progress = &progress;
 	if (ws_progress_open(form, &progress, err) < 0 ||

@@ -28,6 +28,7 @@ static const struct format formats[] = {
 	{ "layer", WS_EXPORT_LAYER, "gzip", "the layer" },
 	{ "tar", WS_EXPORT_TAR, "none", "the archive" },
 	{ "patch", WS_EXPORT_PATCH, NULL, "the patch" },
+	{ "session", WS_EXPORT_SESSION, "zstd", "the archive" },
 };
 
 struct exporting {
@@ -56,14 +57,16 @@ static void exporting_release(struct exporting *x)
 static int find_format(struct exporting *x, const char *word, struct ws_err *err)
 {
 	if (!word)
-		return ws_fail(err, WS_USAGE, "which --format: layer, tar or patch?");
+		return ws_fail(err, WS_USAGE,
+			       "which --format: layer, tar, patch or session?");
 	for (size_t i = 0; i < WS_ARRAY_SIZE(formats); i++)
 		if (!strcmp(word, formats[i].word)) {
 			x->format = &formats[i];
 			x->opts.format = formats[i].format;
 			return 0;
 		}
-	return ws_fail(err, WS_USAGE, "'%s' is no format: layer, tar or patch", word);
+	return ws_fail(err, WS_USAGE, "'%s' is no format: layer, tar, patch or session",
+		       word);
 }
 
 static int find_compression(struct exporting *x, const char *word, struct ws_err *err)
@@ -262,13 +265,14 @@ static int export_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 	WS_AUTO(ws_strv) struct ws_strv args = WS_STRV_INIT;
 	const char *format = NULL, *compression = NULL;
 	const struct ws_opt opts[] = {
-		{ 'f', "format", WS_OPT_STR, &format, "FORMAT", "layer, tar or patch" },
+		{ 'f', "format", WS_OPT_STR, &format, "FORMAT",
+		  "layer, tar, patch or session" },
 		{ 'o', "output", WS_OPT_STR, &x.target, "FILE",
 		  "write to this file, whole or not at all, instead of stdout" },
 		{ 0, "repo", WS_OPT_STR, &x.opts.repo, "NAME",
 		  "only what is in this repo" },
 		{ 0, "compress", WS_OPT_STR, &compression, "HOW",
-		  "gzip, zstd or none; gzip for a layer, else none" },
+		  "gzip, zstd or none; else as the format has it" },
 		{ 0, "json", WS_OPT_FLAG, &x.json, NULL,
 		  "print what was written as JSON; needs --output" },
 		{ 0 },

@@ -17,6 +17,7 @@
 #include "core/fork.h"
 #include "core/gate.h"
 #include "core/hostview.h"
+#include "core/import.h"
 #include "core/layer.h"
 #include "core/probes.h"
 #include "core/repos.h"
@@ -39,6 +40,7 @@ struct making {
 	struct ws_repos repos;
 	char *parent; /* whose child it is to be; NULL: nobody's */
 	struct ws_fork fork;
+	struct ws_import import;
 	int lock;
 	bool fresh; /* its folder is new, and ours */
 };
@@ -46,6 +48,7 @@ struct making {
 static void making_release(struct making *m)
 {
 	ws_fork_release(&m->fork);
+	ws_import_release(&m->import);
 	ws_freep(&m->parent);
 	ws_repos_release(&m->repos);
 	ws_json_free(m->doc);
@@ -127,12 +130,26 @@ static int read_child_spec(struct making *m, struct ws_err *err)
 			    "\"isolated\"");
 }
 
+/* What the archive says of itself has to be known before. */
+static int read_import_spec(struct making *m, struct ws_err *err)
+{
+	WS_AUTO_FREE char *path = spec_path(m);
+	bool none = spec_is_ours(m) && faccessat(AT_FDCWD, path, F_OK, 0) < 0 &&
+		    errno == ENOENT;
+
+	if (ws_import_open(m->root, m->opts->from, &m->import, err) < 0)
+		return -1;
+	return ws_import_spec(&m->import, none ? NULL : path, &m->doc, &m->s.spec, err);
+}
+
 static int read_spec(struct making *m, struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = spec_path(m);
 
 	if (m->parent)
 		return read_child_spec(m, err);
+	if (m->opts->from)
+		return read_import_spec(m, err);
 	if (spec_is_ours(m) && faccessat(AT_FDCWD, path, F_OK, 0) < 0 &&
 	    errno == ENOENT) {
 		ws_fail(err, WS_SPEC_INVALID,
@@ -210,6 +227,10 @@ static int check(struct making *m, struct ws_err *err)
 		return -1;
 	if (m->parent) /* which has been through all that */
 		return 0;
+	if (m->opts->from)
+		return ws_overlay_check(m->root, &m->s.spec, err) < 0
+			       ? -1
+			       : ws_import_unpack(&m->import, err);
 	if (check_host(m, err) < 0 ||
 	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0 ||
 	    ws_setup_check(m->root, &m->s.spec, &m->repos, err) < 0)
@@ -405,7 +426,7 @@ static int keep_spec(struct making *m, struct ws_err *err)
 	WS_AUTO_CLOSE int fd = -1;
 	struct ws_jsonw w;
 
-	if (!spec_is_ours(m) || m->parent) {
+	if (!spec_is_ours(m) || m->parent || m->opts->from) {
 		ws_jsonw_init(&w, &text, true);
 		ws_jsonw_value(&w, NULL, m->doc);
 		ws_jsonw_done(&w);
@@ -442,6 +463,18 @@ static int make_child(struct making *m, struct ws_err *err)
 	return 0;
 }
 
+/* All of it is there already, under other names. */
+static int make_import(struct making *m, struct ws_err *err)
+{
+	if (ws_session_mark(m->s.dir, true) < 0)
+		return ws_fail_errno(err, "mark '%s'", m->s.path);
+	if (make_folders(m, err) < 0 || ws_import_take(&m->import, &m->s, err) < 0 ||
+	    commit(m, "created", err) < 0)
+		return -1;
+	ws_session_mark(m->s.dir, false);
+	return 0;
+}
+
 static int make(struct making *m, struct ws_err *err)
 {
 	const struct ws_setup_opts setup = { .retry = m->opts->retry,
@@ -449,6 +482,8 @@ static int make(struct making *m, struct ws_err *err)
 
 	if (m->parent)
 		return make_child(m, err);
+	if (m->opts->from)
+		return make_import(m, err);
 	if (ws_repos_build(m->root, &m->s.spec, m->opts->id, &m->repos, err) < 0 ||
 	    ws_setup_make(m->root, &m->s.spec, &setup, &m->repos, err) < 0 ||
 	    make_folders(m, err) < 0)
@@ -506,6 +541,19 @@ static int forget(const struct making *m)
 	return -1;
 }
 
+/*
+ * The archive is still there, so there is nothing to go on with. What the caller has put
+ * into the folder stays; of the rest the mark says that it is nobody's.
+ */
+static int forget_import(const struct making *m)
+{
+	struct ws_err ignored = WS_ERR_INIT;
+
+	if (ws_shared_discard(m->root, &m->s, &ignored) < 0)
+		ws_warn("%s", ignored.msg);
+	return m->fresh ? forget(m) : -1;
+}
+
 static void note_created(const struct making *m)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
@@ -513,6 +561,9 @@ static void note_created(const struct making *m)
 	if (m->parent)
 		ws_buf_addf(&text, "%s of %s ", m->s.alias ? "second name" : "child",
 			    m->s.parent);
+	if (m->opts->from)
+		ws_buf_addf(&text, "from an archive of %s ",
+			    m->import.about.id ? m->import.about.id : "nobody");
 	for (size_t i = 0; i < m->s.nrepos; i++)
 		ws_buf_addf(&text, "%s%s@%.12s", i ? " " : "", m->s.repos[i].name,
 			    m->s.repos[i].revision ? m->s.repos[i].revision : "live");
@@ -527,6 +578,7 @@ int ws_create(const struct ws_root *root, const struct ws_create_opts *opts,
 			    .opts = opts,
 			    .s = WS_SESSION_INIT,
 			    .fork = WS_FORK_INIT,
+			    .import = WS_IMPORT_INIT,
 			    .lock = -1 };
 
 	if (check(&m, err) < 0)
@@ -537,7 +589,7 @@ int ws_create(const struct ws_root *root, const struct ws_create_opts *opts,
 		if (make_name(&m, err) < 0)
 			return forget(&m);
 	} else if (make(&m, err) < 0) {
-		return block(&m, err);
+		return opts->from ? forget_import(&m) : block(&m, err);
 	}
 	note_created(&m);
 	*ret = m.s;

@@ -12,6 +12,7 @@ struct ws_create_opts {
 	const char *spec;   /* file, "-" for stdin, NULL: the bundle's */
 	const char *bundle; /* folder, NULL: sessions/ID */
 	const char *parent; /* session to fork; NULL: none */
+	const char *from;   /* archive of one, "-" for stdin; NULL: none */
 	bool retry;
 	const struct ws_progress *progress; /* or NULL */
 };

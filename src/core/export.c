@@ -118,6 +118,7 @@ int ws_export(const struct ws_root *root, const char *id,
 		[WS_EXPORT_LAYER] = export_archive,
 		[WS_EXPORT_TAR] = export_archive,
 		[WS_EXPORT_PATCH] = ws_export_patch,
+		[WS_EXPORT_SESSION] = ws_export_session,
 	};
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 	WS_AUTO(ws_stack) struct ws_stack stack = WS_STACK_INIT;

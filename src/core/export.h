@@ -43,5 +43,6 @@ struct ws_exporting {
 };
 
 int ws_export_patch(const struct ws_exporting *x, struct ws_err *err);
+int ws_export_session(const struct ws_exporting *x, struct ws_err *err);
 
 #endif

@@ -64,6 +64,10 @@ static int set_up(struct writer *w, const char *compression, struct ws_err *err)
 		return ws_fail(err, WS_HOST_UNSUPPORTED,
 			       "this libarchive cannot write '%s'", compression);
 	archive_write_set_format_pax_restricted(a);
+	/* once is enough, in the form that other programs read, too */
+	if (archive_write_set_format_option(a, NULL, "xattrheader", "SCHILY") !=
+	    ARCHIVE_OK)
+		return fail(w, err);
 	archive_write_set_bytes_per_block(a, 10240);
 	archive_write_set_bytes_in_last_block(a, 1);
 	if (archive_write_open_fd(a, STDOUT_FILENO) != ARCHIVE_OK)
