@@ -29,6 +29,7 @@ static const struct format formats[] = {
 	{ "tar", WS_EXPORT_TAR, "none", "the archive" },
 	{ "patch", WS_EXPORT_PATCH, NULL, "the patch" },
 	{ "session", WS_EXPORT_SESSION, "zstd", "the archive" },
+	{ "git-bundle", WS_EXPORT_BUNDLE, NULL, "the bundle" },
 };
 
 struct exporting {
@@ -57,15 +58,17 @@ static void exporting_release(struct exporting *x)
 static int find_format(struct exporting *x, const char *word, struct ws_err *err)
 {
 	if (!word)
-		return ws_fail(err, WS_USAGE,
-			       "which --format: layer, tar, patch or session?");
+		return ws_fail(
+			err, WS_USAGE,
+			"which --format: layer, tar, patch, session or git-bundle?");
 	for (size_t i = 0; i < WS_ARRAY_SIZE(formats); i++)
 		if (!strcmp(word, formats[i].word)) {
 			x->format = &formats[i];
 			x->opts.format = formats[i].format;
 			return 0;
 		}
-	return ws_fail(err, WS_USAGE, "'%s' is no format: layer, tar, patch or session",
+	return ws_fail(err, WS_USAGE,
+		       "'%s' is no format: layer, tar, patch, session or git-bundle",
 		       word);
 }
 
@@ -89,6 +92,8 @@ static int check(struct exporting *x, const char *format, const char *compressio
 {
 	if (find_format(x, format, err) < 0 || find_compression(x, compression, err) < 0)
 		return -1;
+	if ((x->opts.ref || x->opts.base) && x->opts.format != WS_EXPORT_BUNDLE)
+		return ws_fail(err, WS_USAGE, "--ref and --base are about a git-bundle");
 	if (x->target && !strcmp(x->target, "-"))
 		x->target = NULL;
 	if (x->json && !x->target) {
@@ -266,11 +271,15 @@ static int export_run(const struct ws_cmd *cmd, const struct ws_global *global, 
 	const char *format = NULL, *compression = NULL;
 	const struct ws_opt opts[] = {
 		{ 'f', "format", WS_OPT_STR, &format, "FORMAT",
-		  "layer, tar, patch or session" },
+		  "layer, tar, patch, session or git-bundle" },
 		{ 'o', "output", WS_OPT_STR, &x.target, "FILE",
 		  "write to this file, whole or not at all, instead of stdout" },
 		{ 0, "repo", WS_OPT_STR, &x.opts.repo, "NAME",
 		  "only what is in this repo" },
+		{ 0, "ref", WS_OPT_STR, &x.opts.ref, "REF",
+		  "of a bundle: this branch or tag; default: what HEAD is" },
+		{ 0, "base", WS_OPT_STR, &x.opts.base, "REV",
+		  "of a bundle: without what this one has; none: all of it" },
 		{ 0, "compress", WS_OPT_STR, &compression, "HOW",
 		  "gzip, zstd or none; else as the format has it" },
 		{ 0, "json", WS_OPT_FLAG, &x.json, NULL,

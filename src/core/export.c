@@ -60,7 +60,11 @@ static int open_session(const struct ws_root *root, const char *id,
 			const struct ws_export_opts *opts, struct ws_session *s,
 			struct ws_err *err)
 {
-	if (ws_session_open_record(root, id, s, err) < 0 ||
+	/* what git is to do inside is bound by its spec */
+	bool inside = opts->format == WS_EXPORT_BUNDLE;
+
+	if ((inside ? ws_session_open(root, id, s, err)
+		    : ws_session_open_record(root, id, s, err)) < 0 ||
 	    ws_session_check_workspace(s, err) < 0)
 		return -1;
 	if (s->launch_dir) {
@@ -119,6 +123,7 @@ int ws_export(const struct ws_root *root, const char *id,
 		[WS_EXPORT_TAR] = export_archive,
 		[WS_EXPORT_PATCH] = ws_export_patch,
 		[WS_EXPORT_SESSION] = ws_export_session,
+		[WS_EXPORT_BUNDLE] = ws_export_bundle,
 	};
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 	WS_AUTO(ws_stack) struct ws_stack stack = WS_STACK_INIT;
@@ -127,9 +132,11 @@ int ws_export(const struct ws_root *root, const char *id,
 	if (open_session(root, id, opts, &s, err) < 0 ||
 	    ws_stack_open(root, &s, &stack, err) < 0)
 		return -1;
-	ret->running = is_running(&s);
+	ret->running = opts->format != WS_EXPORT_BUNDLE && is_running(&s);
 	if (formats[opts->format](&x, err) < 0)
 		return -1;
-	ret->running = ret->running || is_running(&s);
+	/* git itself sees to what it takes */
+	ret->running =
+		opts->format != WS_EXPORT_BUNDLE && (ret->running || is_running(&s));
 	return check_still_there(root, &s, err);
 }

@@ -43,6 +43,7 @@ struct ws_exporting {
 };
 
 int ws_export_patch(const struct ws_exporting *x, struct ws_err *err);
+int ws_export_bundle(const struct ws_exporting *x, struct ws_err *err);
 int ws_export_session(const struct ws_exporting *x, struct ws_err *err);
 
 #endif

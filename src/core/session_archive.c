@@ -170,7 +170,7 @@ static bool is_pack(const char *name)
 
 bool ws_session_archive_pool_has(const char *path, bool folder)
 {
-	const char *name = path + strlen("objects/");
+	const char *name;
 
 	if (!strcmp(path, "packed-refs") || !strcmp(path, "shallow"))
 		return !folder;
@@ -178,6 +178,7 @@ bool ws_session_archive_pool_has(const char *path, bool folder)
 		return folder;
 	if (!ws_text_starts(path, "objects/"))
 		return false;
+	name = path + strlen("objects/");
 	if (folder)
 		return is_hex(name, 2) || !strcmp(name, "pack");
 	if (ws_text_starts(name, "pack/"))

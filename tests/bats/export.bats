@@ -212,3 +212,65 @@ unpack_image() { umoci unpack --rootless --image "$1:t" "$2" >"$T/umoci.log" 2>&
 		rm -rf "$T/image" "$T/base"
 	done
 }
+
+@test "random changes: a patch makes the same tree of a fresh session, byte and mode" {
+	local i
+	for ((i = 1; i <= $(long 3 200); i++)); do
+		mkdir "$T/base"
+		"$PYTHON" "$HELPERS/tree_tool.py" make "$T/base" "$i"
+		spec "$T/s.json" "$(repo_spec "$T/base" app)"
+		ws create "r$i" --spec "$T/s.json"
+		ws create "f$i" --spec "$T/s.json"
+		ws exec -i "r$i" -- sh -c 'cat >/tmp/tool.py' <"$HELPERS/tree_tool.py"
+		ws exec "r$i" -- "$PYTHON" /tmp/tool.py change . "$((1000 + i))"
+		ws export "r$i" --format patch 2>/dev/null >"$T/p"
+		[ ! -s "$T/p" ] || ws exec -i "f$i" -- git apply --whitespace=nowarn - <"$T/p"
+		# git knows of modes whether a file is executable, and no empty folder
+		diff <(tree_in "r$i" | grep -v '^other') <(tree_in "f$i" | grep -v '^other') || {
+			echo "seed $i"
+			return 1
+		}
+		ws delete -f "r$i"
+		ws delete -f "f$i"
+		rm -rf "$T/base"
+	done
+}
+
+@test "a bundle has the session's commits, written inside, and the host's git takes it" {
+	new_session
+	[ "$(kind_of export "$ID" --format git-bundle -o "$T/b")" = repo-unusable ]
+	in_session sh -c 'git config user.name A; git config user.email a@b; echo x >new; git add new; git commit -qm mine
+		git checkout -qb side; echo y >side; git add side; git commit -qm side; git checkout -q main'
+	ws export "$ID" --format git-bundle -o "$T/b" --json >"$T/json"
+	matches_schema export "$T/json"
+	hgit -C "$T/app" bundle verify -q "$T/b"
+	hgit -C "$T/app" -c fetch.fsckObjects=true fetch -q --no-tags "$T/b" main:refs/agents/one
+	[ "$(hgit -C "$T/app" rev-parse refs/agents/one)" = "$(in_session git rev-parse main)" ]
+	ws export "$ID" --format git-bundle --ref side --base main >"$T/b2"
+	[ "$(hgit -C "$T/app" bundle list-heads "$T/b2" | cut -d' ' -f2)" = refs/heads/side ]
+	hgit -C "$T/app" fetch -q --no-tags "$T/b2" side:refs/agents/side
+	ws export "$ID" --format git-bundle --base none -o "$T/b3"
+	hgit clone -q "$T/b3" "$T/clone"
+	[ "$(hgit -C "$T/clone" rev-list --count HEAD)" -eq 4 ]
+	for bad in --all -x ../x 'a b'; do
+		[ "$(kind_of export "$ID" --format git-bundle --ref="$bad" -o "$T/x")" = usage ]
+		[ "$(kind_of export "$ID" --format git-bundle --base="$bad" -o "$T/x")" != internal ]
+	done
+	[ "$(kind_of export "$ID" --format git-bundle --ref nope -o "$T/x")" = repo-unusable ]
+	[ "$(kind_of export "$ID" --format tar --ref main -o "$T/x")" = usage ]
+	[ ! -e "$T/x" ]
+}
+
+@test "a bundle is made inside alone: no program of the session runs on the host, and none without bwrap (F027)" {
+	new_session
+	in_session sh -c 'printf "#!/bin/sh\ntouch %s/mark; touch /workspace/inside\nexec \"\$@\"\n" "$0" >/workspace/evil; chmod 755 /workspace/evil
+		git config user.name A; git config user.email a@b; echo x >new; git add new; git commit -qm mine
+		for k in core.fsmonitor core.hooksPath uploadpack.packObjectsHook core.sshCommand; do git config $k /workspace/evil; done
+		git config alias.bundle "!/workspace/evil"' "$T"
+	ws export "$ID" --format git-bundle -o "$T/b"
+	[ ! -e "$T/mark" ]
+	ws stop "$ID"
+	fake_bwrap 'exit 1'
+	refute ws export "$ID" --format git-bundle -o "$T/c" 2>/dev/null
+	[ ! -e "$T/c" ]
+}

@@ -433,6 +433,28 @@ socketserver.TCPServer(("127.0.0.1", 8765), Handler).serve_forever()
                 await command.wait()
         await eventually(lambda: self.none_left("1888"))
 
+    async def test_a_session_travels_as_an_archive_and_its_changes_as_a_patch(self):
+        await self.sh("echo more >>greeting; echo new >new; touch .wh.x")
+        archive = os.path.join(self.folder, "archive")
+        told = await self.client.export("s", "session", archive)
+        self.assertEqual((told["format"], told["left_out"]), ("session", []))
+        try:
+            await self.client.create("came", archive=archive)
+            result = await self.client.exec("came", ["cat", "greeting", "new"])
+            self.assertEqual(result.stdout, b"hello\nmore\nnew\n")
+        finally:
+            await self.client.delete("came", force=True)
+        told = await self.client.export("s", "layer", archive, compress="zstd")
+        self.assertEqual([(left["path"], left["lost"]) for left in told["left_out"]],
+                         [("workspace/app/.wh.x", True)])
+        await self.client.export("s", "patch", archive, repo="app")
+        with open(archive) as file:
+            self.assertIn("+more\n", file.read())
+        with self.assertRaises(wsiso.Usage):
+            await self.client.export("s", "zip", archive)
+        with self.assertRaises(wsiso.Error):
+            await self.client.create("came", archive="/dev/null")
+
     async def test_the_kinds_are_those_of_wsiso(self):
         out = subprocess.run([WSISO, "features"], stdout=subprocess.PIPE, check=True).stdout
         self.assertEqual(sorted(wsiso.KINDS), sorted(json.loads(out)["error_kinds"]))

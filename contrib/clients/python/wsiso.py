@@ -326,13 +326,16 @@ class Client:
     # -- the life of a session --
 
     async def create(self, session: str, spec: Optional[Mapping[str, Any]] = None, *,
-                     parent: Optional[str] = None, retry: bool = False
-                     ) -> Dict[str, Any]:
+                     parent: Optional[str] = None, retry: bool = False,
+                     archive: Optional[Path] = None) -> Dict[str, Any]:
         """Makes a session; without a spec its config.json is in its folder already.
 
-        A child of parent has its spec, and what the child's adds.
+        A child of parent has its spec, and what the child's adds. One from an archive,
+        which export wrote as "session", has the archive's, as far as that is no looser
+        than this host's, unless a spec is given.
         """
         words = ["create", session, "--json", *_option("--parent", parent)]
+        words += [] if archive is None else ["--from", os.fspath(archive)]
         words += ["--retry"] if retry else []
         if spec is None:
             return json.loads(await self._call(*words))
@@ -351,6 +354,20 @@ class Client:
 
     async def delete(self, session: str, *, force: bool = False) -> None:
         await self._call("delete", session, *(["--force"] if force else []))
+
+    async def export(self, session: str, format: str, file: Path, *,
+                     repo: Optional[str] = None, compress: Optional[str] = None,
+                     ref: Optional[str] = None, base: Optional[str] = None
+                     ) -> Dict[str, Any]:
+        """Writes "layer", "tar", "patch", "session" or "git-bundle" to a file.
+
+        What it says of it (export.schema.json) has "left_out": where one of these is
+        "lost", somebody's work is not in the file, which is there all the same.
+        """
+        return json.loads(await self._call(
+            "export", session, "--json", "--format", format, "--output", os.fspath(file),
+            *_option("--repo", repo), *_option("--compress", compress),
+            *_option("--ref", ref), *_option("--base", base), good=(0, 1)))
 
     async def check(self) -> Dict[str, Any]:
         """What wsiso check found; "usable" is the verdict."""
