@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/archive.h"
+#include "core/merge_live.h"
 #include "core/procs.h"
 #include "core/sandbox.h"
 #include "core/stack.h"
@@ -56,15 +57,28 @@ static bool has_repo(const struct ws_session *s, const char *name)
 	return false;
 }
 
+/* A merge into it that was killed is finished first. */
+static int open_record(const struct ws_root *root, const char *id, bool with_spec,
+		       struct ws_session *s, struct ws_err *err)
+{
+	if ((with_spec ? ws_session_open(root, id, s, err)
+		       : ws_session_open_record(root, id, s, err)) < 0)
+		return -1;
+	if (!s->incoming)
+		return 0;
+	ws_session_release(s);
+	*s = WS_SESSION_INIT;
+	return ws_merge_resume(root, id, err) < 0
+		       ? -1
+		       : open_record(root, id, with_spec, s, err);
+}
+
 static int open_session(const struct ws_root *root, const char *id,
 			const struct ws_export_opts *opts, struct ws_session *s,
 			struct ws_err *err)
 {
 	/* what git is to do inside is bound by its spec */
-	bool inside = opts->format == WS_EXPORT_BUNDLE;
-
-	if ((inside ? ws_session_open(root, id, s, err)
-		    : ws_session_open_record(root, id, s, err)) < 0 ||
+	if (open_record(root, id, opts->format == WS_EXPORT_BUNDLE, s, err) < 0 ||
 	    ws_session_check_workspace(s, err) < 0)
 		return -1;
 	if (s->launch_dir) {

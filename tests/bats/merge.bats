@@ -361,7 +361,7 @@ half() {
 	jq '.incoming = "'"$layer"'"' "$record" >"$T/state" && cp "$T/state" "$record"
 }
 
-@test "a merge that was killed is finished by diff, exec or a fork, live or not" {
+@test "a merge that was killed is finished by diff, exec, export or a fork, live or not" {
 	family
 	in_child touch x
 	ws merge child
@@ -370,6 +370,9 @@ half() {
 	[ "$(ws diff "$ID")" = "$(printf 'A\tlater1\nA\tx')" ]
 	half 2
 	[ "$(in_session cat later1 later2 | xargs)" = "later1 later2" ]
+	ws stop "$ID"
+	half 7
+	ws export "$ID" --format tar | tar -t | grep -q later7
 	half 3
 	ws create other --parent "$ID"
 	ws exec -d "$ID" -- sleep 1000
