@@ -135,6 +135,24 @@ static void changes_json(struct ws_jsonw *w, const struct ws_merge *m)
 	ws_jsonw_end(w, ']');
 }
 
+static void commits_json(struct ws_jsonw *w, const struct ws_merge *m)
+{
+	ws_jsonw_array(w, "commits");
+	for (size_t i = 0; i < m->commits.n; i++) {
+		const struct ws_brought *r = &m->commits.v[i];
+
+		ws_jsonw_object(w, NULL);
+		ws_jsonw_str(w, "repo", r->repo);
+		ws_jsonw_str(w, "how", r->how);
+		ws_jsonw_str(w, "branch", r->branch);
+		ws_jsonw_str(w, "from", r->from);
+		ws_jsonw_str(w, "to", r->to);
+		ws_jsonw_u64(w, "commits", r->commits);
+		ws_jsonw_end(w, '}');
+	}
+	ws_jsonw_end(w, ']');
+}
+
 static void left_json(struct ws_jsonw *w, const struct ws_merge *m)
 {
 	ws_jsonw_array(w, "omitted");
@@ -177,6 +195,7 @@ static int print_json(const struct ws_merge *m, const char *result,
 		ws_jsonw_bool(&w, "consistent", !m->torn);
 		changes_json(&w, m);
 		conflicts_json(&w, m);
+		commits_json(&w, m);
 		left_json(&w, m);
 	}
 	ws_jsonw_end(&w, '}');
@@ -197,6 +216,13 @@ static void print_paths(const struct ws_merge *m, struct ws_buf *out)
 			ws_buf_addf(out, "%c\t", letter(p));
 		ws_path_quote(out, p->path);
 		ws_buf_addch(out, '\n');
+	}
+	for (size_t i = 0; m->result == WS_MERGE_MERGED && i < m->commits.n; i++) {
+		const struct ws_brought *r = &m->commits.v[i];
+
+		if (r->commits)
+			ws_buf_addf(out, "%s\t%s\t%zu commit%s\n", r->how, r->repo,
+				    r->commits, r->commits == 1 ? "" : "s");
 	}
 	for (size_t i = 0; i < m->trees.nleft; i++) {
 		ws_buf_addstr(out, "omitted\t");
@@ -259,6 +285,8 @@ static int merge_run(const struct ws_cmd *cmd, const struct ws_global *global, i
 	struct ws_merge_opts how = { .resolver_ms = WS_RESOLVER_TIMEOUT_MS };
 	bool abort = false;
 	const struct ws_opt opts[] = {
+		{ 0, "commits", WS_OPT_FLAG, &how.commits, NULL,
+		  "bring the child's git commits along, not its files alone" },
 		{ 0, "json", WS_OPT_FLAG, &c.json, NULL, "print the report as JSON" },
 		{ 0, "resolve", WS_OPT_LIST, &answers, "PATH=FILE",
 		  "answer a conflict: the file, '-', @ours, @theirs or @delete" },

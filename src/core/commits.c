@@ -212,9 +212,8 @@ static int link_objects(const struct ws_stack *stack, const char *repo, int to)
 	return 0;
 }
 
-/* The repo's folder in the room. */
-static int lay_out(const struct ws_commits_room *room, const struct ws_stack *stack,
-		   const char *repo, struct ws_err *err)
+int ws_commits_lay_out(const struct ws_commits_room *room, const struct ws_stack *stack,
+		       const char *repo, struct ws_err *err)
 {
 	WS_AUTO_FREE char *name = ws_format("objects-%s", repo);
 	WS_AUTO_CLOSE int objects = -1;
@@ -352,7 +351,8 @@ int ws_commits_read(const struct ws_commits_room *room, const struct ws_stack *s
 {
 	if (!ret->head || !strcmp(ret->head, repo->revision))
 		return 0;
-	if (lay_out(room, stack, repo->name, err) < 0 || ask(room, repo, ret, err) < 0)
+	if (ws_commits_lay_out(room, stack, repo->name, err) < 0 ||
+	    ask(room, repo, ret, err) < 0)
 		return ws_fail_within(err, "commits of '%s'", repo->name);
 	return 0;
 }

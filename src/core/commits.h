@@ -45,6 +45,9 @@ int ws_commits_room_open(const struct ws_root *root, struct ws_stack *stack,
 			 struct ws_commits_room *room, struct ws_err *err);
 /* Removes it. */
 void ws_commits_room_release(struct ws_commits_room *room);
+/* The repo's objects, as links in "objects-NAME" of the room. Once. */
+int ws_commits_lay_out(const struct ws_commits_room *room, const struct ws_stack *stack,
+		       const char *repo, struct ws_err *err);
 /* HEAD alone. repo-unusable: it is not what git would have written. */
 int ws_commits_head(const struct ws_stack *stack, const struct ws_session_repo *repo,
 		    struct ws_commits *ret, struct ws_err *err);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ struct talk {
 	char *buf; /* a chunk's length, then its bytes */
 	size_t off, len;
 	bool source_over, exited;
+	size_t out_left,
+		errs_left; /* since it has exited: what was in the pipes by then */
 };
 
 static void talk_release(struct talk *t)
@@ -142,30 +145,49 @@ static void write_in(struct talk *t)
 		ws_closep(&t->entered.in); /* it has ended, and says why */
 }
 
-/* All that is there: 1; the end: 0; -1: TAKE does not want more. */
+/*
+ * One block: somebody else inside may hold the pipe, and write for ever. *FD is closed at
+ * its end, or when *LEFT, which counts once the program has exited, is used up.
+ */
+static size_t read_pipe(const struct talk *t, int *fd, char block[BLOCK], size_t *left)
+{
+	ssize_t n = read(*fd, block, t->exited && *left < BLOCK ? *left : BLOCK);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (t->exited && n > 0)
+		*left -= (size_t)n;
+	if (n <= 0 || (t->exited && !*left))
+		ws_closep(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* -1: TAKE does not want more. */
 static int read_out(struct talk *t, struct ws_err *err)
 {
 	static char block[BLOCK];
-	ssize_t n;
+	size_t n = read_pipe(t, &t->entered.out, block, &t->out_left);
 
-	while ((n = read(t->entered.out, block, sizeof(block))) > 0)
-		if (t->in->take && t->in->take(t->in->arg, block, (size_t)n, err) < 0)
-			return -1;
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		ws_closep(&t->entered.out);
-	return 0;
+	return n && t->in->take ? t->in->take(t->in->arg, block, n, err) : 0;
 }
 
 static void read_errs(struct talk *t)
 {
-	char block[4096];
-	ssize_t n;
+	static char block[BLOCK];
+	size_t n = read_pipe(t, &t->entered.errs, block, &t->errs_left);
 
-	while ((n = read(t->entered.errs, block, sizeof(block))) > 0)
-		if (t->in->complaint.len < COMPLAINT_MAX)
-			ws_buf_add(&t->in->complaint, block, (size_t)n);
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		ws_closep(&t->entered.errs);
+	if (t->in->complaint.len < COMPLAINT_MAX)
+		ws_buf_add(&t->in->complaint, block,
+			   n < COMPLAINT_MAX - t->in->complaint.len
+				   ? n
+				   : COMPLAINT_MAX - t->in->complaint.len);
+}
+
+static size_t in_pipe(int fd)
+{
+	int n = 0;
+
+	return fd >= 0 && ioctl(fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
 static int read_control(struct talk *t, struct ws_err *err)
@@ -180,6 +202,8 @@ static int read_control(struct talk *t, struct ws_err *err)
 		return 0;
 	memcpy(&exited, data.data, sizeof(exited));
 	t->exited = true;
+	t->out_left = in_pipe(t->entered.out);
+	t->errs_left = in_pipe(t->entered.errs);
 	t->in->status = WIFEXITED(exited.status) ? WEXITSTATUS(exited.status)
 						 : 128 + WTERMSIG(exited.status);
 	return 0;

@@ -47,6 +47,7 @@ void ws_merge_release(struct ws_merge *m)
 	ws_freep(&m->child);
 	ws_freep(&m->parent);
 	ws_strv_release(&m->resolver);
+	ws_merge_commits_release(&m->commits);
 	ws_merge_trees_release(&m->trees);
 	ws_merge_room_release(&m->room);
 }
@@ -237,9 +238,11 @@ static int plan(struct ws_merge *m, struct hands *h, struct ws_err *err)
 	return ws_merge_join(t, m->parent, m->child, err);
 }
 
-static enum ws_merge_result judge(const struct ws_merge_trees *t)
+static enum ws_merge_result judge(const struct ws_merge *m)
 {
-	enum ws_merge_result result = WS_MERGE_NOOP;
+	const struct ws_merge_trees *t = &m->trees;
+	enum ws_merge_result result =
+		ws_merge_commits_any(&m->commits) ? WS_MERGE_MERGED : WS_MERGE_NOOP;
 
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->v[i].action == WS_MERGE_CONFLICT)
@@ -254,7 +257,7 @@ static enum ws_merge_result judge(const struct ws_merge_trees *t)
 
 /* What a layer is made of. */
 struct making {
-	const struct ws_merge_trees *trees;
+	const struct ws_merge *merge;
 	struct ws_session *parent;
 };
 
@@ -268,7 +271,7 @@ static int fill(void *data, int scratch, struct ws_err *err)
 	top = ws_open_dir(scratch, "root");
 	if (top < 0)
 		return ws_fail_errno(err, "open the layer of a merge");
-	return ws_merge_layer_make(m->trees, top, err);
+	return ws_merge_layer_make(&m->merge->trees, &m->merge->commits.extras, top, err);
 }
 
 static void set_layers(struct ws_strv *to, const struct ws_strv *from)
@@ -347,7 +350,7 @@ static int apply_idle(struct hands *h, const char *name, struct ws_err *err)
 
 static int apply(struct ws_merge *m, struct hands *h, struct ws_err *err)
 {
-	struct making making = { &m->trees, &h->parent.parent };
+	struct making making = { m, &h->parent.parent };
 	char name[WS_LAYER_NAME_MAX];
 
 	ws_layer_private_name(WS_LAYER_FROZEN, m->parent, name);
@@ -425,6 +428,8 @@ static int give(const struct ws_merge *m, const struct ws_merge_given *g,
 
 static void start_anew(struct ws_merge *m)
 {
+	ws_merge_commits_release(&m->commits);
+	m->commits = WS_MERGE_COMMITS_INIT;
 	ws_merge_trees_release(&m->trees);
 	m->trees = WS_MERGE_TREES_INIT;
 	ws_merge_room_release(&m->room);
@@ -457,9 +462,14 @@ static int once(struct ws_merge *m, const struct ws_merge_opts *opts,
 			return -1;
 	if (ngiven)
 		return 0;
-	m->result = judge(&m->trees);
-	return m->result == WS_MERGE_CONFLICTS ? wait_for_answers(m, &h, err)
-					       : finish(m, &h, err);
+	m->result = judge(m);
+	if (m->result == WS_MERGE_CONFLICTS)
+		return wait_for_answers(m, &h, err);
+	if (opts->commits && ws_merge_commits_read(m->root, &h.child.parent, &m->trees,
+						   &m->commits, err) < 0)
+		return -1;
+	m->result = judge(m);
+	return finish(m, &h, err);
 }
 
 /* Each merge is a layer more or two. */
@@ -481,7 +491,8 @@ int ws_merge(const struct ws_root *root, const struct ws_merge_opts *opts,
 	int answers;
 
 	ret->resolver_ms = opts->resolver_ms;
-	if (find(root, opts->child, ret, err) < 0)
+	if (find(root, opts->child, ret, err) < 0 ||
+	    (opts->commits && ws_auto_commit(root, opts->child, err) < 0))
 		return -1;
 	if (opts->ngiven && once(ret, opts, opts->given, opts->ngiven, err) < 0)
 		return -1;

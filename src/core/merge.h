@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "core/fork.h"
+#include "core/merge_commits.h"
 #include "core/merge_read.h"
 #include "core/merge_room.h"
 #include "core/root.h"
@@ -25,6 +26,7 @@ struct ws_merge_given {
 
 struct ws_merge_opts {
 	const char *child;
+	bool commits; /* those of the child come, too (merge_commits.h) */
 	bool proceed; /* only if one is waiting */
 	const struct ws_merge_given *given;
 	size_t ngiven;
@@ -39,13 +41,16 @@ struct ws_merge {
 	enum ws_merge_result result;
 	bool torn; /* not all of the child's commands could be stopped for the copy */
 	struct ws_merge_trees trees;
+	struct ws_merge_commits commits;
 	struct ws_merge_room room;
 	struct ws_strv resolver; /* integration.resolver, if it is to be asked */
 	uint64_t resolver_ms;
 };
 
-#define WS_MERGE_INIT \
-	((struct ws_merge){ .trees = WS_MERGE_TREES_INIT, .room = WS_MERGE_ROOM_INIT })
+#define WS_MERGE_INIT                                         \
+	((struct ws_merge){ .trees = WS_MERGE_TREES_INIT,     \
+			    .commits = WS_MERGE_COMMITS_INIT, \
+			    .room = WS_MERGE_ROOM_INIT })
 
 void ws_merge_release(struct ws_merge *m);
 /*

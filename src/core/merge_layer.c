@@ -206,14 +206,33 @@ static int put_theirs(struct maker *m, const struct ws_merge_path *p, const char
 	return put_file(m, p, WS_TREE_THEIRS, name);
 }
 
+/* To the folder in which PATH stands. *RET_NAME is its last part. */
+static int enter_above(struct maker *m, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	WS_AUTO_FREE char *folder = ws_strndup(path, slash ? (size_t)(slash - path) : 0);
+
+	*ret_name = slash ? slash + 1 : path;
+	return enter(m, folder);
+}
+
+static int put_extra(struct maker *m, int dir, const struct ws_merge_extra *x)
+{
+	WS_AUTO_CLOSE int from = openat(dir, x->from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	const char *name;
+	struct stat st;
+
+	if (from < 0 || fstat(from, &st) < 0 || enter_above(m, x->path, &name) < 0)
+		return -1;
+	st.st_mode = S_IFREG | x->mode;
+	return ws_layer_clone_file(from, m->dir, name, &st);
+}
+
 static int put(struct maker *m, const struct ws_merge_path *p)
 {
-	const char *slash = strrchr(p->path, '/');
-	const char *name = slash ? slash + 1 : p->path;
-	WS_AUTO_FREE char *folder =
-		ws_strndup(p->path, slash ? (size_t)(slash - p->path) : 0);
+	const char *name;
 
-	if (enter(m, folder) < 0)
+	if (enter_above(m, p->path, &name) < 0)
 		return -1;
 	switch (p->action) {
 	case WS_MERGE_TAKE:
@@ -233,7 +252,8 @@ static int put(struct maker *m, const struct ws_merge_path *p)
 	return 0;
 }
 
-int ws_merge_layer_make(const struct ws_merge_trees *t, int to, struct ws_err *err)
+int ws_merge_layer_make(const struct ws_merge_trees *t,
+			const struct ws_merge_extras *extras, int to, struct ws_err *err)
 {
 	WS_AUTO(maker)
 	struct maker m = {
@@ -247,5 +267,9 @@ int ws_merge_layer_make(const struct ws_merge_trees *t, int to, struct ws_err *e
 		if (ws_merge_acts(&t->v[i]) && put(&m, &t->v[i]) < 0)
 			return ws_fail_errno(err, "merge '/workspace/%.200s'",
 					     t->v[i].path);
+	for (size_t i = 0; i < extras->n; i++)
+		if (put_extra(&m, extras->dir, &extras->v[i]) < 0)
+			return ws_fail_errno(err, "merge '/workspace/%.200s'",
+					     extras->v[i].path);
 	return set_modes(&m) < 0 ? ws_fail_errno(err, "merge folders") : 0;
 }

@@ -26,6 +26,7 @@
  *   git_index.c    that one's index with a few entries changed
  *   git_filter.c   what attributes and config do to those files' bytes
  *   git_merge.c    "merge": three-way merges of runs of bytes
+ *   git_bring.c    "bring": a child's commits for its parent
  *   git_hunks.c    "hunks": how two runs of bytes differ, as the body of a patch
  */
 
@@ -34,7 +35,7 @@
 /* One question. Its answer, the whole of stdout, goes to OUT. */
 typedef int ws_answer(int argc, char **argv, struct ws_buf *out, struct ws_err *err);
 ws_answer ws_answer_resolve, ws_answer_pool, ws_answer_base, ws_answer_hunks,
-	ws_answer_changes, ws_answer_near, ws_answer_merge;
+	ws_answer_changes, ws_answer_near, ws_answer_merge, ws_answer_bring;
 
 /* ws_fail with libgit2's last message put behind it. */
 int ws_git_fail(struct ws_err *err, enum ws_kind kind, const char *fmt, ...)

@@ -56,7 +56,7 @@ static const struct {
 	{ "resolve", ws_answer_resolve }, { "pool", ws_answer_pool },
 	{ "base", ws_answer_base },	  { "hunks", ws_answer_hunks },
 	{ "changes", ws_answer_changes }, { "near", ws_answer_near },
-	{ "merge", ws_answer_merge },
+	{ "merge", ws_answer_merge },	  { "bring", ws_answer_bring },
 };
 
 /* libgit2 ends its messages as it likes; ours are lower case without a full stop. */

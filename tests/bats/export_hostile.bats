@@ -169,3 +169,27 @@ os.symlink(b"\xff\xfe", b"l\xff")'
 	[ "$status" -ne 0 ]
 	[ -s "$T/x.err" ]
 }
+
+@test "whoever holds the pipes of git, and writes for ever, holds up nobody" {
+	new_session
+	in_session sh -c 'head -c 3000000 /dev/urandom >big; git add big; git -c user.name=c -c user.email=c@c commit -qm big'
+	printf '%s\n' 'import glob, os, time' 'held, end = [], time.time() + 40' \
+		'while not held:' \
+		'    for p in glob.glob("/proc/[0-9]*"):' \
+		'        try:' \
+		'            if b"bundle" in open(p + "/cmdline", "rb").read():' \
+		'                held = [os.open(p + "/fd/2", os.O_WRONLY)]' \
+		'        except OSError: pass' \
+		'open("/tmp/held", "w")' 'os.fork(); os.fork(); os.fork()' \
+		'while time.time() < end: os.write(held[0], b"E" * 65536)' >"$T/holder"
+	ws cp "$T/holder" "$ID:/tmp/holder"
+	ws exec -d "$ID" -- python3 /tmp/holder >/dev/null
+	local begun=$SECONDS
+	until in_session test -e /tmp/held; do
+		ws export "$ID" --format git-bundle -o "$T/bundle" || true
+		[ $((SECONDS - begun)) -lt 20 ]
+	done
+	[ $((SECONDS - begun)) -lt 20 ]
+	ws export "$ID" --format git-bundle -o "$T/bundle"
+	hgit bundle list-heads "$T/bundle" | grep HEAD
+}

@@ -115,6 +115,15 @@ class ClientTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(changes, [("D", "app/greeting"), ("A", "app/one")])
         self.assertEqual((await self.client.merge("child"))["result"], "noop")
 
+    async def test_a_childs_commits_come_along(self):
+        await self.family("true", "echo 1 >one; git add one;"
+                          " git -c user.name=c -c user.email=c@c commit -qm one; echo 2 >two")
+        report = await self.client.merge("child", commits=True)
+        self.assertEqual([(c["how"], c["commits"]) for c in report["commits"]],
+                         [("fast-forward", 2)])
+        done = await self.sh("git log -2 --format=%an; git status --short")
+        self.assertEqual(done.stdout, b"Codumentor\nc\n")
+
     async def test_a_resolver_is_asked_about_each_conflict(self):
         await self.family("echo ours >a; echo ours >b; echo ours >$(printf 'caf\\351')",
                           "echo theirs >a; echo theirs >b; echo theirs >$(printf 'caf\\351')")

@@ -379,15 +379,17 @@ class Client:
         """What the session changed against its base, as in diff.schema.json."""
         return json.loads(await self._call("diff", session, "--json"))
 
-    async def merge(self, child: str, *, resolver: Optional[Resolver] = None
-                    ) -> Dict[str, Any]:
+    async def merge(self, child: str, *, commits: bool = False,
+                    resolver: Optional[Resolver] = None) -> Dict[str, Any]:
         """Brings a child's work into its parent; the report, as in merge.schema.json.
+
+        With commits its git commits come along, not its files alone.
 
         With "conflicts" nothing was merged. Each is passed to the resolver, as long as
         there are new ones; what it leaves open, or has no resolver, is in the report.
         """
         asked: set = set()
-        report = await self._merge(child)
+        report = await self._merge(child, commits)
         while resolver is not None and report["result"] == "conflicts":
             answers = []
             for conflict in report["conflicts"]:
@@ -399,16 +401,18 @@ class Client:
                     answers.append((_path(conflict), answer))
             if not answers:
                 break
-            report = await self._merge(child, answers)
+            report = await self._merge(child, commits, answers)
         return report
 
     async def merge_abort(self, child: str) -> None:
         """Forgets the answers that a merge with conflicts was given."""
         await self._call("merge", child, "--abort")
 
-    async def _merge(self, child: str, answers: Sequence[Tuple[bytes, Answer]] = ()
-                     ) -> Dict[str, Any]:
+    async def _merge(self, child: str, commits: bool,
+                     answers: Sequence[Tuple[bytes, Answer]] = ()) -> Dict[str, Any]:
         words: List[Union[str, bytes]] = ["merge", child, "--json"]
+        if commits:
+            words.append("--commits")
         with tempfile.TemporaryDirectory(prefix="wsiso-merge.") as folder:
             for n, (path, answer) in enumerate(answers):
                 where = answer
