@@ -15,6 +15,7 @@
 struct reader {
 	struct archive *tar;
 	struct ws_entry e;
+	char block[READ_BLOCK];
 };
 
 static void reader_release(struct reader *r)
@@ -39,6 +40,21 @@ static int fail_entry(const char *path, const char *what, struct ws_err *err)
 	return ws_fail(err, WS_IO, "'%s' in the archive %s", ws_buf_str(&shown), what);
 }
 
+/* Its own, since libarchive's looks at the file, and the filter does not let it. */
+static la_ssize_t read_some(struct archive *a, void *arg, const void **ret)
+{
+	struct reader *r = arg;
+	ssize_t n;
+
+	do
+		n = read(STDIN_FILENO, r->block, sizeof(r->block));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		archive_set_error(a, errno, "%s", strerror(errno));
+	*ret = r->block;
+	return n;
+}
+
 /* The filters that run no program, and tar alone. */
 static int set_up(struct reader *r, struct ws_err *err)
 {
@@ -47,7 +63,7 @@ static int set_up(struct reader *r, struct ws_err *err)
 	archive_read_support_filter_gzip(a);
 	archive_read_support_filter_zstd(a);
 	archive_read_support_format_tar(a);
-	if (archive_read_open_fd(a, STDIN_FILENO, READ_BLOCK) != ARCHIVE_OK)
+	if (archive_read_open(a, r, NULL, read_some, NULL) != ARCHIVE_OK)
 		return fail(r, err);
 	return 0;
 }

@@ -44,6 +44,16 @@ static int fail(struct writer *w, struct ws_err *err)
 	return -1;
 }
 
+/* Its own, as that of archive_read.c. */
+static la_ssize_t write_some(struct archive *a, void *arg, const void *data, size_t len)
+{
+	(void)arg;
+	if (ws_write_all(STDOUT_FILENO, data, len) == 0)
+		return (la_ssize_t)len;
+	archive_set_error(a, errno, "%s", strerror(errno));
+	return -1;
+}
+
 static int set_up(struct writer *w, const char *compression, struct ws_err *err)
 {
 	struct archive *a = w->tar = archive_write_new();
@@ -70,7 +80,7 @@ static int set_up(struct writer *w, const char *compression, struct ws_err *err)
 		return fail(w, err);
 	archive_write_set_bytes_per_block(a, 10240);
 	archive_write_set_bytes_in_last_block(a, 1);
-	if (archive_write_open_fd(a, STDOUT_FILENO) != ARCHIVE_OK)
+	if (archive_write_open(a, NULL, NULL, write_some, NULL) != ARCHIVE_OK)
 		return fail(w, err);
 	w->head = archive_entry_new();
 	w->block = malloc(WS_ENTRY_BLOCK);

@@ -189,6 +189,23 @@ unpack_image() { umoci unpack --rootless --image "$1:t" "$2" >"$T/umoci.log" 2>&
 	run -1 "$helper" read </dev/null
 }
 
+@test "the helper has nothing but its descriptors: no file, no program, few system calls" {
+	local helper pid
+	helper=$(ws features | jq -r .libexec)/wsiso-archive
+	if grep -q asan <(ldd "$helper"); then skip "not with the sanitizers, which need more"; fi
+	mkfifo "$T/in"
+	"$helper" read <"$T/in" >"$T/out" 2>&1 3>&- &
+	pid=$!
+	exec 7>"$T/in"
+	printf x >&7
+	wait_for 5 grep -q '^Seccomp:.*2' "/proc/$pid/status"
+	grep -q '^NoNewPrivs:.*1' "/proc/$pid/status"
+	grep -q '^Max open files  *0  *0 ' "/proc/$pid/limits"
+	exec 7>&-
+	refute wait "$pid"
+	grep -q '^io read the archive: ' "$T/out"
+}
+
 @test "random changes: a layer over the base is the same tree, byte and mode" {
 	local i
 	need_program umoci
