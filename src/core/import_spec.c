@@ -10,11 +10,11 @@
 
 /*
  * Of an archive's spec. All else is about the host: what it shows of itself, which
- * programs it runs, how it makes room.
+ * programs it runs, how it makes room, whose session it says that it is.
  */
 static const char *const taken[] = {
-	"annotations", "limits", "persistent_home",   "sandbox", "session_tmp",
-	"strict",      "mode",	 "subagent_isolation"
+	"limits", "persistent_home",   "sandbox", "session_tmp", "strict",
+	"mode",	  "subagent_isolation"
 };
 
 static bool is_taken(const char *key)

@@ -145,6 +145,8 @@ int ws_session_archive_parse(const struct ws_buf *text, struct ws_session_archiv
 		return ws_fail(err, WS_STATE_VERSION, "it was made by a newer wsiso");
 	if (ws_json_decode(doc, fields, ret, err) < 0)
 		return -1;
+	if (ret->id && !ws_spec_rule_holds(&WS_RULE_NAME, ret->id))
+		return ws_fail(err, WS_STATE_CORRUPT, "its 'id' is no session's");
 	return parse_repos(doc, ret, err);
 }
 

@@ -89,11 +89,11 @@ nothing_left() { # of an import that was refused, in a root that was empty
 	mkdir "$secret"
 	echo SECRET >"$secret/f"
 	exported "$(jq -n --arg s "$secret" '{binds: [{source: $s, target: "/opt/x"}], integration: {resolver: ["/bin/false"]},
-		profiles: {p: {sandbox: {unshare_net: false}}}, snapshots: {min_free_gb: 0}, limits: {pids_max: null}, sandbox: {seccomp: "enforce"}}')"
+		annotations: {owner: "root"}, profiles: {p: {sandbox: {unshare_net: false}}}, snapshots: {min_free_gb: 0}, limits: {pids_max: null}, sandbox: {seccomp: "enforce"}}')"
 	new_root "$T/other"
 	run --separate-stderr ws create n1 --from "$T/a.tar"
 	[ "$status" -eq 0 ]
-	for key in binds integration profiles snapshots; do
+	for key in annotations binds integration profiles snapshots; do
 		[[ "$stderr" == *"'$key' of the archive's spec is not taken"* ]]
 	done
 	[ "$(jq -c 'keys' "$ROOT/sessions/n1/config.json")" = '["limits","repos","sandbox"]' ]
