@@ -26,7 +26,7 @@ enum ws_entry_type {
 };
 
 #define WS_ENTRY_PATH_MAX 1000000 /* of a path and a target together, for tar readers */
-#define WS_ENTRY_RUNS_MAX 4096
+#define WS_ENTRY_RUNS_MAX (1u << 20)
 #define WS_ENTRY_BLOCK ((size_t)1 << 18)
 
 struct ws_entry_run {

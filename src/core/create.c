@@ -230,7 +230,7 @@ static int check(struct making *m, struct ws_err *err)
 	if (m->opts->from)
 		return ws_overlay_check(m->root, &m->s.spec, err) < 0
 			       ? -1
-			       : ws_import_unpack(&m->import, err);
+			       : ws_import_unpack(&m->import, &m->s.spec, err);
 	if (check_host(m, err) < 0 ||
 	    ws_repos_resolve(m->root, &m->s.spec, &m->repos, err) < 0 ||
 	    ws_setup_check(m->root, &m->s.spec, &m->repos, err) < 0)

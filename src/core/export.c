@@ -2,6 +2,7 @@
 #include "core/export.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/archive.h"
 #include "core/merge_live.h"
@@ -11,8 +12,7 @@
 
 #define TOP "workspace"
 /* OCI would have no holes in a layer: only what would take for ever has them. */
-#define SPARSE_LAYER ((uint64_t)64 << 20)
-#define SPARSE_TAR 4096
+#define DENSE_LAYER ((uint64_t)64 << 20)
 
 /* ---- layers and trees ---- */
 
@@ -33,7 +33,8 @@ static int export_archive(const struct ws_exporting *x, struct ws_err *err)
 			     .prefix = TOP,
 			     .layer = layer,
 			     .portable = true,
-			     .sparse = layer ? SPARSE_LAYER : SPARSE_TAR,
+			     .dense = layer ? DENSE_LAYER : 0,
+			     .room = x->room,
 			     .only = x->opts->repo };
 	int rc = ws_archive_write(x->opts->compression, x->out, &archive, err);
 
@@ -128,6 +129,16 @@ static int check_still_there(const struct ws_root *root, const struct ws_session
 		       "session '%s' was deleted while it was exported", s->id);
 }
 
+/* By hard links, or by writing on, a session could fill any disk. */
+static void bound_room(int out, struct ws_room *ret)
+{
+	struct stat st;
+
+	ret->floor = WS_ROOT_LEAST_FREE;
+	if (fstat(out, &st) == 0 && S_ISREG(st.st_mode))
+		ret->fd = out;
+}
+
 int ws_export(const struct ws_root *root, const char *id,
 	      const struct ws_export_opts *opts, int out, struct ws_export_report *ret,
 	      struct ws_err *err)
@@ -141,8 +152,10 @@ int ws_export(const struct ws_root *root, const char *id,
 	};
 	WS_AUTO(ws_session) struct ws_session s = WS_SESSION_INIT;
 	WS_AUTO(ws_stack) struct ws_stack stack = WS_STACK_INIT;
-	const struct ws_exporting x = { root, &s, &stack, opts, out, ret };
+	struct ws_room room = WS_ROOM_INIT;
+	const struct ws_exporting x = { root, &s, &stack, opts, out, &room, ret };
 
+	bound_room(out, &room);
 	if (open_session(root, id, opts, &s, err) < 0 ||
 	    ws_stack_open(root, &s, &stack, err) < 0)
 		return -1;

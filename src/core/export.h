@@ -39,6 +39,7 @@ struct ws_exporting {
 	const struct ws_stack *stack;
 	const struct ws_export_opts *opts;
 	int out;
+	struct ws_room *room; /* where OUT is */
 	struct ws_export_report *report;
 };
 

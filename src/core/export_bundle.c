@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fs.h"
 #include "base/text.h"
@@ -10,29 +9,25 @@
 #include "core/spec_rules.h"
 
 #define BEGIN "# v"
-#define LEAST_FREE (256ull << 20)
-#define LOOK_EACH (64ull << 20)
 
 /* What git says inside, on its way to the file. */
 struct bundling {
 	const struct ws_exporting *x;
 	uint64_t written;
-	bool file;
 };
 
 /* Its first line is written whole: fewer bytes than these never come first. */
 static int take(void *arg, const char *data, size_t len, struct ws_err *err)
 {
 	struct bundling *b = arg;
-	uint64_t before = b->written, left;
 
-	if (!before && (len < strlen(BEGIN) || memcmp(data, BEGIN, strlen(BEGIN)) != 0))
+	if (!b->written &&
+	    (len < strlen(BEGIN) || memcmp(data, BEGIN, strlen(BEGIN)) != 0))
 		return ws_fail(err, WS_REPO_UNUSABLE, "what git wrote is no bundle");
 	b->written += len;
 	/* who has got hold of git's process may write for ever */
-	if (b->file && before / LOOK_EACH != b->written / LOOK_EACH &&
-	    ws_fs_free(b->x->out, &left) == 0 && left < LEAST_FREE)
-		return ws_fail(err, WS_DISK_FULL, "no room is left for the bundle");
+	if (ws_room_take(b->x->room, len, 0, err) < 0)
+		return -1;
 	if (ws_write_all(b->x->out, data, len) == 0)
 		return 0;
 	return ws_fail_errno(err, "write the bundle");
@@ -122,11 +117,9 @@ int ws_export_bundle(const struct ws_exporting *x, struct ws_err *err)
 	struct bundling b = { .x = x };
 	WS_AUTO(ws_inside) struct ws_inside in = { .in = -1, .take = take, .arg = &b };
 	const struct ws_session_repo *r = find_repo(x, err);
-	struct stat st;
 
 	if (!r)
 		return -1;
-	b.file = fstat(x->out, &st) == 0 && S_ISREG(st.st_mode);
 	ws_strv_add(&in.argv, "git", "-C", NULL);
 	ws_strv_addf(&in.argv, "/workspace/%s", r->name);
 	ws_strv_add(&in.argv, "bundle", "create", "--progress", "-", NULL);

@@ -74,6 +74,8 @@ static int write_change(struct patching *p, const struct ws_change *c, struct ws
 	report->links += S_ISLNK(c->new.mode);
 	report->files += S_ISREG(c->new.mode);
 	report->bytes += c->new.size;
+	if (ws_room_take(p->x->room, piece.len, 0, err) < 0)
+		return -1;
 	if (ws_write_all(p->x->out, ws_buf_str(&piece), piece.len) == 0)
 		return 0;
 	ws_fail_errno(err, "write the patch");

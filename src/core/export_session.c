@@ -9,8 +9,6 @@
 #include "core/export.h"
 #include "core/session_archive.h"
 
-#define SPARSE 4096
-
 /* ---- what it is ---- */
 
 /* The strings stay the session's. */
@@ -106,7 +104,7 @@ static int write_objects(struct ws_pack *p, const struct ws_exporting *x,
 static int write_all(const struct ws_exporting *x, struct ws_archive *to,
 		     struct ws_err *err)
 {
-	struct ws_pack p = { .archive = to, .report = x->report, .sparse = SPARSE };
+	struct ws_pack p = { .archive = to, .report = x->report, .room = x->room };
 
 	if (write_manifest(x, to, err) < 0 || write_spec(x, to, err) < 0 ||
 	    write_layers(&p, x, err) < 0 || write_home(&p, x, err) < 0)

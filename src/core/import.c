@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,9 +16,6 @@
 #include "core/layer.h"
 #include "core/unpack.h"
 
-#define LEAST_FREE (256ull << 20)
-#define LEAST_INODES 1000
-#define ENTRIES_MAX 100000000ull
 #define PREFIX_MAX (sizeof(WS_SESSION_ARCHIVE_OBJECTS) + NAME_MAX + 2)
 /* As wsiso-git makes a pool (git_pool.c). */
 #define POOL_HEAD "ref: refs/heads/none\n"
@@ -46,6 +42,8 @@ void ws_import_release(struct ws_import *im)
 static int fail_archive(struct ws_err *err)
 {
 	ws_fail_within(err, "the archive");
+	if (err->kind == WS_DISK_FULL)
+		return ws_hint(err, "make room there, or lower snapshots.min_free_gb");
 	if (err->kind != WS_STATE_CORRUPT)
 		return -1;
 	return ws_hint(err, "take what wsiso export --format session wrote, unchanged");
@@ -102,27 +100,26 @@ int ws_import_open(const struct ws_root *root, const char *file, struct ws_impor
 
 /* ---- its trees ---- */
 
-struct room {
-	uint64_t bytes, entries;
-};
-
-static int measure_room(const struct ws_import *im, struct room *ret, struct ws_err *err)
+/*
+ * Of what is kept free nobody's archive takes anything; where there is less already,
+ * create has warned, and the least of all counts.
+ */
+static int measure_room(const struct ws_import *im, const struct ws_spec *spec,
+			struct ws_room *ret, struct ws_err *err)
 {
-	struct statvfs fs;
-	uint64_t left;
+	uint64_t left, kept = (uint64_t)(spec->snapshots.min_free_gb * 1e9);
 
-	if (fstatvfs(im->root->fd, &fs) < 0 || ws_fs_free(im->root->fd, &left) < 0)
+	if (ws_fs_free(im->root->fd, &left) < 0)
 		return ws_fail_errno(err, "look for free space in '%s'", im->root->path);
-	ret->bytes = left > LEAST_FREE ? left - LEAST_FREE : 0;
-	ret->entries = ENTRIES_MAX;
-	if (fs.f_files && fs.f_favail < ENTRIES_MAX)
-		ret->entries =
-			fs.f_favail > LEAST_INODES ? fs.f_favail - LEAST_INODES : 0;
+	*ret = WS_ROOM_INIT;
+	ret->fd = im->root->fd;
+	ret->floor =
+		kept > WS_ROOT_LEAST_FREE && left >= kept ? kept : WS_ROOT_LEAST_FREE;
 	return 0;
 }
 
 static int take_tree(struct ws_import *im, const char *prefix, int to, const char *name,
-		     bool (*wanted)(const char *, bool), struct room *room,
+		     bool (*wanted)(const char *, bool), struct ws_room *room,
 		     struct ws_err *err)
 {
 	const struct ws_unpack u = { .archive = &im->archive,
@@ -131,8 +128,7 @@ static int take_tree(struct ws_import *im, const char *prefix, int to, const cha
 				     .name = name,
 				     .marks = !strcmp(prefix, WS_SESSION_ARCHIVE_CHANGES),
 				     .wanted = wanted,
-				     .bytes = &room->bytes,
-				     .entries = &room->entries };
+				     .room = room };
 
 	if (!is_named(im, prefix))
 		return ws_fail(err, WS_STATE_CORRUPT, "there is no '%s' where it must be",
@@ -167,7 +163,7 @@ static int finish_pool(int dir, const char *name, struct ws_err *err)
 }
 
 static int take_pool(struct ws_import *im, const struct ws_archived_repo *r,
-		     struct room *room, struct ws_err *err)
+		     struct ws_room *room, struct ws_err *err)
 {
 	char prefix[PREFIX_MAX], name[PREFIX_MAX];
 
@@ -179,7 +175,7 @@ static int take_pool(struct ws_import *im, const struct ws_archived_repo *r,
 	return finish_pool(im->rest.fd, name, err);
 }
 
-static int take_all(struct ws_import *im, struct room *room, struct ws_err *err)
+static int take_all(struct ws_import *im, struct ws_room *room, struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf nothing = WS_BUF_INIT;
 
@@ -201,11 +197,11 @@ static int take_all(struct ws_import *im, struct room *room, struct ws_err *err)
 	return ws_archive_end(&im->archive, err);
 }
 
-int ws_import_unpack(struct ws_import *im, struct ws_err *err)
+int ws_import_unpack(struct ws_import *im, const struct ws_spec *spec, struct ws_err *err)
 {
-	struct room room;
+	struct ws_room room;
 
-	if (measure_room(im, &room, err) < 0 ||
+	if (measure_room(im, spec, &room, err) < 0 ||
 	    ws_root_scratch(im->root, "import", im->base.name, &im->base.fd, err) < 0 ||
 	    ws_root_scratch(im->root, "import", im->rest.name, &im->rest.fd, err) < 0)
 		return -1;

@@ -43,7 +43,9 @@ int ws_import_open(const struct ws_root *root, const char *file, struct ws_impor
  */
 int ws_import_spec(struct ws_import *im, const char *path, struct ws_json **ret_doc,
 		   struct ws_spec *ret, struct ws_err *err);
-int ws_import_unpack(struct ws_import *im, struct ws_err *err);
+/* SPEC says what this host keeps free. */
+int ws_import_unpack(struct ws_import *im, const struct ws_spec *spec,
+		     struct ws_err *err);
 /* S, whose folders are there and empty, gets what was unpacked, and stack and repos. */
 int ws_import_take(struct ws_import *im, struct ws_session *s, struct ws_err *err);
 

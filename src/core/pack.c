@@ -87,26 +87,40 @@ static int send_mark(struct packing *k, struct ws_err *err)
 
 /* ---- files ---- */
 
-/* True: holes of so many bytes that they are kept. */
-static bool find_runs(int fd, uint64_t size, uint64_t least, struct ws_entry *e)
+/* The runs that are no holes. False: they are too many. */
+static bool find_runs(int fd, uint64_t size, struct ws_entry *e, uint64_t *ret_holes)
 {
 	uint64_t at = 0, data = 0;
 
 	while (at < size) {
 		off_t from = lseek(fd, (off_t)at, SEEK_DATA), to;
 
-		if (from < 0 || (uint64_t)from >= size)
+		if (from < 0 && errno == ENXIO)
 			break;
-		to = e->nruns + 2 < WS_ENTRY_RUNS_MAX ? lseek(fd, from, SEEK_HOLE) : -1;
-		at = to < 0 || (uint64_t)to > size ? size : (uint64_t)to;
+		if (e->nruns == WS_ENTRY_RUNS_MAX)
+			return false;
+		if (from < 0) /* nobody knows: all of it is data */
+			from = (off_t)at;
+		if ((uint64_t)from >= size)
+			break;
+		to = lseek(fd, from, SEEK_HOLE);
+		at = to <= from || (uint64_t)to > size ? size : (uint64_t)to;
 		ws_entry_add_run(e, (uint64_t)from, at - (uint64_t)from);
 		data += at - (uint64_t)from;
 	}
-	if (size - data < least || !size)
-		return false;
-	if (!e->nruns)
+	*ret_holes = size - data;
+	if (!e->nruns && size)
 		ws_entry_add_run(e, size, 0);
 	return true;
+}
+
+/* Not all who take a layer know of holes: a few bytes of them are zeros. */
+static bool keeps_holes(struct ws_pack *p, uint64_t holes)
+{
+	if (holes > p->dense)
+		return true;
+	p->dense -= holes;
+	return false;
 }
 
 /* 1: as many bytes as there should be; 0: it ended too early; -1. */
@@ -125,8 +139,9 @@ static int send_run(struct packing *k, int fd, const struct ws_entry_run *run,
 					     ws_buf_str(&k->e.path));
 		if (n == 0)
 			return 0;
-		if (ws_archive_send_block(k->p->archive, at, k->block, (size_t)n, err) <
-		    0)
+		if (ws_room_take(k->p->room, (uint64_t)n, 0, err) < 0 ||
+		    ws_archive_send_block(k->p->archive, at, k->block, (size_t)n, err) <
+			    0)
 			return -1;
 		at += (uint64_t)n;
 	}
@@ -160,6 +175,7 @@ static bool has_attributes(int fd)
 /* The size is that of this moment: the archive has it before the bytes. */
 static int send_file(struct packing *k, int fd, struct ws_err *err)
 {
+	uint64_t holes = 0;
 	struct stat st;
 	uint32_t nruns;
 	int whole = 1;
@@ -170,9 +186,13 @@ static int send_file(struct packing *k, int fd, struct ws_err *err)
 	k->e.size = (uint64_t)st.st_size;
 	if (has_attributes(fd))
 		leave(k, "its extended attributes", false);
-	nruns = find_runs(fd, k->e.size, k->p->sparse, &k->e) ? k->e.nruns : 0;
-	if (!nruns)
-		nruns = k->e.nruns, k->e.nruns = 0;
+	if (!find_runs(fd, k->e.size, &k->e, &holes)) {
+		leave(k, "it has too many holes", true);
+		return 0;
+	}
+	nruns = k->e.nruns;
+	if (!keeps_holes(k->p, holes))
+		k->e.nruns = 0;
 	if (send(k, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < nruns && whole > 0; i++)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/room.h"
 #include "base/strv.h"
 #include "core/archive.h"
 #include "core/walk.h"
@@ -42,9 +43,10 @@ struct ws_pack {
 	const char *prefix; /* the name of the topmost folder */
 	bool layer;	    /* whiteouts as OCI has them; else as overlayfs */
 	bool portable;	    /* for any unpacker: whole seconds, no set-id, short paths */
-	uint64_t sparse;    /* holes of so many bytes, in all, are kept as holes */
-	const char *only;   /* of the topmost folder's names only this one; or NULL */
-	struct ws_strv skipped;			       /* paths that are not wanted */
+	uint64_t dense;	    /* so many bytes of holes may yet be written as zeros */
+	struct ws_room *room;	/* where the archive is written */
+	const char *only;	/* of the topmost folder's names only this one; or NULL */
+	struct ws_strv skipped; /* paths that are not wanted */
 	bool (*wanted)(const char *path, bool folder); /* or NULL: all */
 };
 

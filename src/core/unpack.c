@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of the folders on the way down only the lowest WINDOW are open; the others are opened
- * anew on the way up. They have mode 0700 until all in them is made.
+ * One folder is open at a time. The way up is "..", of what was made here a moment ago,
+ * in a place that nobody else writes to; it is the same folder, or the end. A folder has
+ * mode 0700 until all in it is made.
  */
 #include "core/unpack.h"
 
@@ -16,12 +17,12 @@
 #include "base/fs.h"
 #include "base/text.h"
 
-#define WINDOW 32
 #define OPAQUE "user.overlay.opaque"
 
 struct level {
-	char *name;
-	int fd;
+	size_t name_len;
+	dev_t dev;
+	ino_t ino;
 	mode_t mode;
 	struct timespec mtime;
 	char *last; /* name that came last; NULL: none yet */
@@ -32,23 +33,17 @@ struct unpacking {
 	const struct ws_unpack *u;
 	struct level *levels;
 	size_t depth, cap;
-	size_t low;	    /* levels below this index are closed */
+	int fd;		    /* the lowest */
 	struct ws_buf path; /* of the lowest */
 	char *block;
 };
 
-static void level_release(struct level *l)
-{
-	ws_closep(&l->fd);
-	ws_freep(&l->name);
-	ws_freep(&l->last);
-}
-
 static void unpacking_release(struct unpacking *k)
 {
 	while (k->depth)
-		level_release(&k->levels[--k->depth]);
+		ws_freep(&k->levels[--k->depth].last);
 	ws_freep(&k->levels);
+	ws_closep(&k->fd);
 	ws_buf_release(&k->path);
 	ws_freep(&k->block);
 }
@@ -87,27 +82,40 @@ static struct timespec mtime_of(const struct ws_entry *e)
 static int make_folder(struct unpacking *k, int dir, const char *name,
 		       const struct ws_entry *e, struct ws_err *err)
 {
-	struct level l = {
-		.name = ws_strdup(name), .fd = -1, .mode = e->mode, .mtime = mtime_of(e)
-	};
+	struct level l = { .name_len = strlen(name),
+			   .mode = e->mode,
+			   .mtime = mtime_of(e) };
+	WS_AUTO_CLOSE int fd = -1;
+	struct stat st;
 
 	if (mkdirat(dir, name, 0700) == 0)
-		l.fd = ws_open_dir(dir, name);
-	if (l.fd < 0 || (e->opaque && fsetxattr(l.fd, OPAQUE, "y", 1, 0) < 0)) {
-		fail_make(e, err);
-		level_release(&l);
-		return -1;
-	}
+		fd = ws_open_dir(dir, name);
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+	    (e->opaque && fsetxattr(fd, OPAQUE, "y", 1, 0) < 0))
+		return fail_make(e, err);
+	l.dev = st.st_dev;
+	l.ino = st.st_ino;
 	if (k->depth == k->cap) {
 		k->cap = k->cap ? k->cap * 2 : 64;
 		k->levels = ws_grow(k->levels, k->cap, sizeof(*k->levels));
 	}
 	k->levels[k->depth++] = l;
-	if (k->depth - k->low > WINDOW)
-		ws_closep(&k->levels[k->low++].fd);
+	ws_closep(&k->fd);
+	k->fd = ws_steal_fd(&fd);
 	ws_buf_clear(&k->path);
 	ws_buf_addstr(&k->path, ws_buf_str(&e->path));
 	return 0;
+}
+
+/* The blocks that these bytes are the first in; DONE: so far it is written. */
+static uint64_t new_blocks(uint64_t done, uint64_t at, size_t len)
+{
+	uint64_t had = (done + WS_ROOM_BLOCK - 1) / WS_ROOM_BLOCK;
+	uint64_t first = at / WS_ROOM_BLOCK;
+	uint64_t end = (at + len + WS_ROOM_BLOCK - 1) / WS_ROOM_BLOCK;
+
+	first = first > had ? first : had;
+	return end > first ? end - first : 0;
 }
 
 static int write_bytes(struct unpacking *k, int fd, const struct ws_entry *e,
@@ -123,10 +131,9 @@ static int write_bytes(struct unpacking *k, int fd, const struct ws_entry *e,
 			break;
 		if (at < done || at > e->size || len > e->size - at)
 			return ws_unpack_fail(e, "has more bytes than it says", err);
-		if (len > *k->u->bytes)
-			return ws_fail(err, WS_DISK_FULL,
-				       "the archive holds more than there is room for");
-		*k->u->bytes -= len;
+		if (ws_room_take(k->u->room, new_blocks(done, at, len) * WS_ROOM_BLOCK, 0,
+				 err) < 0)
+			return -1;
 		if (lseek(fd, (off_t)at, SEEK_SET) < 0 ||
 		    ws_write_all(fd, k->block, len) < 0)
 			return fail_make(e, err);
@@ -140,8 +147,8 @@ static int make_file(struct unpacking *k, const char *name, const struct ws_entr
 {
 	const struct timespec times[2] = { mtime_of(e), mtime_of(e) };
 	WS_AUTO_CLOSE int fd =
-		openat(lowest(k)->fd, name,
-		       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		openat(k->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
 
 	if (fd < 0)
 		return fail_make(e, err);
@@ -154,7 +161,7 @@ static int make_other(struct unpacking *k, const char *name, const struct ws_ent
 		      struct ws_err *err)
 {
 	const struct timespec times[2] = { mtime_of(e), mtime_of(e) };
-	int dir = lowest(k)->fd, rc = -1;
+	int dir = k->fd, rc = -1;
 
 	switch (e->type) {
 	case WS_ENTRY_LINK:
@@ -178,50 +185,40 @@ static int make_other(struct unpacking *k, const char *name, const struct ws_ent
 
 /* ---- folders ---- */
 
-/* The lowest level is open again, and what is needed to get there was. */
-static int reopen(struct unpacking *k)
+/* The folder above the lowest, open; -1 and errno. */
+static int open_above(const struct unpacking *k)
 {
-	struct level *l = k->levels;
-	size_t at = k->depth - 1;
+	const struct level *above = &k->levels[k->depth - 2];
+	int fd = openat(k->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
 
-	if (l[at].fd >= 0)
-		return 0;
-	for (size_t i = 0; i <= at; i++) {
-		if (l[i].fd < 0)
-			l[i].fd = ws_open_dir(i ? l[i - 1].fd : k->u->to, l[i].name);
-		if (l[i].fd < 0)
-			return -1;
-		if (i >= WINDOW)
-			ws_closep(&l[i - WINDOW].fd);
-	}
-	k->low = at >= WINDOW ? at - WINDOW + 1 : 0;
-	return 0;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_dev == above->dev && st.st_ino == above->ino)
+		return fd;
+	close(fd);
+	errno = ESTALE;
+	return -1;
 }
 
+/* The lowest is finished; the one above it is the lowest then. */
 static int pop(struct unpacking *k, struct ws_err *err)
 {
 	struct level *l = lowest(k);
 	const struct timespec times[2] = { l->mtime, l->mtime };
-	size_t len = strlen(l->name);
-	int rc;
+	WS_AUTO_CLOSE int above = k->depth > 1 ? open_above(k) : -1;
 
-	rc = reopen(k);
-	if (rc == 0)
-		rc = futimens(l->fd, times);
-	if (rc == 0)
-		rc = fchmod(l->fd, l->mode);
-	if (rc < 0)
-		ws_fail_errno(err, "finish a folder of the archive");
-	/* the topmost one's path is the prefix */
-	if (k->depth > 1) {
-		k->path.len -= len + 1;
+	if ((k->depth > 1 && above < 0) || futimens(k->fd, times) < 0 ||
+	    fchmod(k->fd, l->mode) < 0)
+		return ws_fail_errno(err, "finish a folder of the archive");
+	ws_closep(&k->fd);
+	k->fd = ws_steal_fd(&above);
+	ws_freep(&l->last);
+	if (--k->depth) { /* the topmost one's path is the prefix */
+		k->path.len -= l->name_len + 1;
 		k->path.data[k->path.len] = '\0';
 	}
-	level_release(l);
-	k->depth--;
-	if (k->low > k->depth)
-		k->low = k->depth;
-	return rc;
+	return 0;
 }
 
 /* ---- what an entry may be ---- */
@@ -284,19 +281,16 @@ static int make(struct unpacking *k, const struct ws_entry *e, struct ws_err *er
 
 	if (wrong)
 		return ws_unpack_fail(e, wrong, err);
-	if ((*k->u->entries)-- == 0)
-		return ws_fail(err, WS_DISK_FULL,
-			       "the archive holds more files than there is room for");
+	if (ws_room_take(k->u->room, WS_ROOM_BLOCK, 1, err) < 0)
+		return -1;
 	while (!is_below(e, &k->path))
 		if (pop(k, err) < 0)
 			return -1;
-	if (reopen(k) < 0)
-		return fail_make(e, err);
 	name = ws_strdup(next_name(k, e, err));
 	if (!name)
 		return -1;
 	if (e->type == WS_ENTRY_FOLDER)
-		return make_folder(k, lowest(k)->fd, name, e, err);
+		return make_folder(k, k->fd, name, e, err);
 	return e->type == WS_ENTRY_FILE ? make_file(k, name, e, err)
 					: make_other(k, name, e, err);
 }
@@ -327,7 +321,8 @@ static int unpack(struct unpacking *k, struct ws_entry *e, struct ws_err *err)
 
 int ws_unpack_tree(const struct ws_unpack *u, struct ws_entry *e, struct ws_err *err)
 {
-	__attribute__((cleanup(unpacking_release))) struct unpacking k = { .u = u };
+	__attribute__((cleanup(unpacking_release))) struct unpacking k = { .u = u,
+									   .fd = -1 };
 
 	k.block = ws_grow(NULL, WS_ENTRY_BLOCK, 1);
 	return unpack(&k, e, err);

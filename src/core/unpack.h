@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/room.h"
 #include "core/archive.h"
 
 /*
@@ -22,12 +23,12 @@ struct ws_unpack {
 	const char *name;   /* ... by this name */
 	bool marks;	    /* it is a layer: there may be whiteouts */
 	bool (*wanted)(const char *path, bool folder); /* or NULL: any name */
-	uint64_t *bytes, *entries; /* so many there may be yet, in all */
+	struct ws_room *room;
 };
 
 /*
  * E: the topmost folder's entry; when it returns, the first that is not of this tree.
- * state-corrupt: that is no such tree; disk-full: more than there may be.
+ * state-corrupt: that is no such tree; disk-full: it is more than there is room for.
  */
 int ws_unpack_tree(const struct ws_unpack *u, struct ws_entry *e, struct ws_err *err);
 /* The bytes of the file E, at most MAX. */
