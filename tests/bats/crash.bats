@@ -19,7 +19,7 @@ setup() {
 	SEED=$RANDOM
 	RANDOM=$SEED
 	echo "# $BATS_TEST_DESCRIPTION: seed $SEED" >&3
-	spec "$ROOT/wsiso.json" '{"linger_s": 1, "workspace_ttl": 1, "snapshots": {"min_free_gb": 0}}'
+	spec "$ROOT/wsiso.json" '{"linger_s": 1, "workspace_ttl": 1, "snapshots": {"min_free_gb": 0}, "subagent_isolation": "isolated"}'
 	hgit init -q "$T/app"
 	mkdir "$T/app/fill"
 	for ((i = 0; i < 60; i++)); do echo "$i" >"$T/app/fill/$i"; done
@@ -240,5 +240,44 @@ setup_fault() {
 	next_commit
 	calls_of snapshot create --setup --spec "$T/spec.json" >"$T/list"
 	each_fault 4 setup_fault
+	comes_to_rest
+}
+
+# work_of ID: what its numbered files say, and how many there are
+work_of() { ws exec "$1" -- sh -c 'cat work/* 2>/dev/null | uniq -c; ls fill | wc -l' | xargs; }
+
+# make_child: one of keep's, whose work is one file more than what came before
+make_child() {
+	WAS=$(work_of keep)
+	ws create child --parent keep
+	ws exec child -- sh -c 'mkdir -p work; touch "work/$(ls work | wc -l)"; n=$(ls work | wc -l)
+		for f in work/*; do echo "$n" >"$f"; done; ln -sfn "$n" link'
+	NOW=$(work_of child)
+	[ "$WAS" != "$NOW" ]
+	ws stop keep
+}
+
+merge_fault() {
+	local status=0 seen
+	make_child
+	faulty "$@" merge child >"$T/out" || status=$?
+	told "$status"
+	seen=$(work_of keep)
+	[ "$seen" = "$NOW" ] || { [ "$status" -ne 0 ] && [ "$seen" = "$WAS" ]; }
+	[ "$(work_of child)" = "$NOW" ]
+	keeps
+	ws stop keep
+	ws merge child >"$T/out"
+	[ "$(work_of keep)" = "$NOW" ]
+	[[ "$(ws merge child)" == noop:* ]]
+	ws delete -f child
+}
+
+@test "each of a merge's fails once: the parent is merged or unchanged, and the next one brings it" {
+	need_program strace
+	make_child
+	calls_of merge child >"$T/list"
+	ws delete -f child
+	each_fault 4 merge_fault
 	comes_to_rest
 }
