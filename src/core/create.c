@@ -130,12 +130,24 @@ static int read_child_spec(struct making *m, struct ws_err *err)
 			    "\"isolated\"");
 }
 
+/* One that a killed import has left was an archive's, and nobody's of this host. */
+static bool has_spec(const struct making *m, const char *path)
+{
+	WS_AUTO_CLOSE int dir = -1;
+
+	if (!spec_is_ours(m))
+		return true;
+	if (faccessat(AT_FDCWD, path, F_OK, 0) < 0 && errno == ENOENT)
+		return false;
+	dir = open(m->s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 || !ws_session_is_half_made(dir);
+}
+
 /* What the archive says of itself has to be known before. */
 static int read_import_spec(struct making *m, struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = spec_path(m);
-	bool none = spec_is_ours(m) && faccessat(AT_FDCWD, path, F_OK, 0) < 0 &&
-		    errno == ENOENT;
+	bool none = !has_spec(m, path);
 
 	if (ws_import_open(m->root, m->opts->from, &m->import, err) < 0)
 		return -1;

@@ -250,6 +250,11 @@ static int publish_pool(const struct ws_import *im, const struct ws_archived_rep
 	return 0;
 }
 
+char *ws_import_path(const char *name)
+{
+	return ws_format("/dev/null/%s", name);
+}
+
 static int take_repos(const struct ws_import *im, struct ws_session *s,
 		      struct ws_err *err)
 {
@@ -259,7 +264,7 @@ static int take_repos(const struct ws_import *im, struct ws_session *s,
 		struct ws_session_repo *to = &s->repos[s->nrepos++];
 
 		*to = (struct ws_session_repo){ .name = ws_strdup(r->name),
-						.path = ws_strdup(r->path),
+						.path = ws_import_path(r->name),
 						.vcs = ws_strdup(r->vcs),
 						.revision = ws_strdup(r->revision),
 						.branch = ws_strdup(r->branch) };

@@ -44,6 +44,11 @@ int ws_import_open(const struct ws_root *root, const char *file, struct ws_impor
 int ws_import_spec(struct ws_import *im, const char *path, struct ws_json **ret_doc,
 		   struct ws_spec *ret, struct ws_err *err);
 /* SPEC says what this host keeps free. */
+/*
+ * What stands as the path of repo NAME: none. The archive's own would name a folder, or
+ * an address, of this host, for whoever makes a session by that spec.
+ */
+char *ws_import_path(const char *name);
 int ws_import_unpack(struct ws_import *im, const struct ws_spec *spec,
 		     struct ws_err *err);
 /* S, whose folders are there and empty, gets what was unpacked, and stack and repos. */

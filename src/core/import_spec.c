@@ -29,9 +29,11 @@ static void write_repos(struct ws_jsonw *w, const struct ws_session_archive *a)
 {
 	ws_jsonw_array(w, "repos");
 	for (size_t i = 0; i < a->nrepos; i++) {
+		WS_AUTO_FREE char *path = ws_import_path(a->repos[i].name);
+
 		ws_jsonw_object(w, NULL);
 		ws_jsonw_str(w, "name", a->repos[i].name);
-		ws_jsonw_str(w, "path", a->repos[i].path);
+		ws_jsonw_str(w, "path", path);
 		ws_jsonw_str(w, "vcs", a->repos[i].vcs);
 		ws_jsonw_end(w, '}');
 	}

@@ -186,6 +186,24 @@ nothing_left() { # of an import that was refused, in a root that was empty
 	done
 }
 
+@test "what an archive says of paths names nothing of this host, not even for a session like it" {
+	new_session
+	ws export "$ID" --format session -o "$T/a.tar"
+	new_root "$T/other"
+	ws create came --from "$T/a.tar"
+	[ "$(jq -r '.repos[].path' "$ROOT/sessions/came/config.json")" = /dev/null/app ]
+	[ "$(jq -r '.repos[].path' "$ROOT/sessions/came/state.json")" = /dev/null/app ]
+	expect_status 1 ws create like --spec "$ROOT/sessions/came/config.json"
+	ws create child --parent came
+	[ "$(ws exec child -- cat README.md)" = "$(ws exec came -- cat README.md)" ]
+	# a folder that a killed one has left: its spec is not this host's
+	mkdir -p "$ROOT/sessions/left"
+	jq '.sandbox.seccomp = "off"' "$ROOT/sessions/came/config.json" >"$ROOT/sessions/left/config.json"
+	touch "$ROOT/sessions/left/making"
+	ws create left --from "$T/a.tar"
+	[ "$(jq -r '.sandbox.seccomp' "$ROOT/sessions/left/config.json")" != off ]
+}
+
 @test "a create --from that is killed leaves nothing that is seen, and the next one sweeps it" {
 	local i
 	exported
