@@ -257,20 +257,29 @@ make_child() {
 	ws stop keep
 }
 
-merge_fault() {
-	local status=0 seen
-	make_child
-	faulty "$@" merge child >"$T/out" || status=$?
-	told "$status"
+merged_or_not() {
+	local seen
 	seen=$(work_of keep)
-	[ "$seen" = "$NOW" ] || { [ "$status" -ne 0 ] && [ "$seen" = "$WAS" ]; }
+	[ "$seen" = "$NOW" ] || { [ "$1" -ne 0 ] && [ "$seen" = "$WAS" ]; }
 	[ "$(work_of child)" = "$NOW" ]
 	keeps
-	ws stop keep
+}
+
+brings_it() {
 	ws merge child >"$T/out"
 	[ "$(work_of keep)" = "$NOW" ]
 	[[ "$(ws merge child)" == noop:* ]]
 	ws delete -f child
+}
+
+merge_fault() {
+	local status=0
+	make_child
+	faulty "$@" merge child >"$T/out" || status=$?
+	told "$status"
+	merged_or_not "$status"
+	ws stop keep
+	brings_it
 }
 
 @test "each of a merge's fails once: the parent is merged or unchanged, and the next one brings it" {
@@ -279,5 +288,30 @@ merge_fault() {
 	calls_of merge child >"$T/list"
 	ws delete -f child
 	each_fault 4 merge_fault
+	comes_to_rest
+}
+
+# the calls of what works inside are among them
+live_merge_fault() {
+	local status=0
+	make_child
+	ws exec -d keep -- sleep 1000
+	faulty "$@" merge child >"$T/out" || status=$?
+	told "$status"
+	merged_or_not "$status"
+	[ "$(state_of keep)" = running ]
+	brings_it
+	[ -z "$(ws exec keep -- find . -name '.wsiso*')" ]
+	ws stop keep -t 0
+}
+
+@test "each of a live merge's fails once: the next call finishes it, or nothing was done" {
+	need_program strace
+	make_child
+	ws exec -d keep -- sleep 1000
+	calls_of merge child >"$T/list"
+	ws stop keep -t 0
+	ws delete -f child
+	each_fault 3 live_merge_fault
 	comes_to_rest
 }
