@@ -37,7 +37,8 @@ struct exporting {
 	const struct format *format;
 	struct ws_export_opts opts;
 	bool json;
-	char *tmp; /* beside the target, until it is complete */
+	char *tmp;    /* beside the target, until it is complete */
+	bool unnamed; /* what has no name yet goes with us, whatever ends us */
 	int fd;
 	uint64_t size;
 	char sha256[WS_SHA256_HEX];
@@ -46,7 +47,7 @@ struct exporting {
 
 static void exporting_release(struct exporting *x)
 {
-	if (x->tmp)
+	if (x->tmp && !x->unnamed)
 		unlink(x->tmp);
 	ws_freep(&x->tmp);
 	ws_closep(&x->fd);
@@ -108,9 +109,18 @@ static int check(struct exporting *x, const char *format, const char *compressio
 
 /* ---- where it goes ---- */
 
+/* The folder of the target; the caller frees it. */
+static char *folder_of(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+
+	return slash ? ws_strndup(target, (size_t)(slash - target + 1)) : ws_strdup("./");
+}
+
+/* Without a name where the filesystem has such files, else by one of its own. */
 static int open_target(struct exporting *x, struct ws_err *err)
 {
-	const char *slash = x->target ? strrchr(x->target, '/') : NULL;
+	WS_AUTO_FREE char *folder = NULL;
 	char random[17];
 	struct stat st;
 
@@ -120,14 +130,28 @@ static int open_target(struct exporting *x, struct ws_err *err)
 	}
 	if (lstat(x->target, &st) == 0 && !S_ISREG(st.st_mode))
 		return ws_fail(err, WS_USAGE, "'%s' is there, and no file", x->target);
+	folder = folder_of(x->target);
 	ws_text_random(random, 8);
-	x->tmp = ws_format("%.*s.wsiso-%s", slash ? (int)(slash - x->target + 1) : 0,
-			   x->target, random);
-	x->fd = open(x->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	x->tmp = ws_format("%s.wsiso-%s", folder, random);
+	x->fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	x->unnamed = x->fd >= 0;
+	if (x->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
+		x->fd = open(x->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (x->fd >= 0)
 		return 0;
 	ws_freep(&x->tmp);
 	return ws_fail_errno(err, "write '%s'", x->target);
+}
+
+static int give_name(struct exporting *x)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", x->fd);
+	if (x->unnamed && linkat(AT_FDCWD, path, AT_FDCWD, x->tmp, AT_SYMLINK_FOLLOW) < 0)
+		return -1;
+	x->unnamed = false;
+	return rename(x->tmp, x->target);
 }
 
 static int hash(struct exporting *x, struct ws_err *err)
@@ -152,18 +176,15 @@ static int hash(struct exporting *x, struct ws_err *err)
 /* Its folder, too: a rename that is told of has happened. */
 static int keep(struct exporting *x, struct ws_err *err)
 {
-	const char *slash = x->target ? strrchr(x->target, '/') : NULL;
-	WS_AUTO_FREE char *above =
-		slash ? ws_strndup(x->target, (size_t)(slash - x->target + 1))
-		      : ws_strdup(".");
+	WS_AUTO_FREE char *folder = x->target ? folder_of(x->target) : NULL;
 	WS_AUTO_CLOSE int dir = -1;
 
 	if (!x->target)
 		return 0;
 	if (x->json && hash(x, err) < 0)
 		return -1;
-	dir = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 || fsync(x->fd) < 0 || rename(x->tmp, x->target) < 0)
+	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || fsync(x->fd) < 0 || give_name(x) < 0)
 		return ws_fail_errno(err, "write '%s'", x->target);
 	ws_freep(&x->tmp);
 	return fsync(dir) < 0 ? ws_fail_errno(err, "write '%s'", x->target) : 0;

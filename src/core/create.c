@@ -561,6 +561,7 @@ static int forget_import(const struct making *m)
 {
 	struct ws_err ignored = WS_ERR_INIT;
 
+	ws_import_undo(&m->import, &m->s);
 	if (ws_shared_discard(m->root, &m->s, &ignored) < 0)
 		ws_warn("%s", ignored.msg);
 	return m->fresh ? forget(m) : -1;

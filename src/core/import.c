@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "core/layer.h"
@@ -21,6 +22,10 @@
 #define POOL_HEAD "ref: refs/heads/none\n"
 #define POOL_CONFIG \
 	"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+
+/* Of the session, by the names that they have in it. */
+enum { UPPER, HOME };
+static const char *const folders[] = { [UPPER] = "upper", [HOME] = "home" };
 
 void ws_import_release(struct ws_import *im)
 {
@@ -104,35 +109,27 @@ int ws_import_open(const struct ws_root *root, const char *file, struct ws_impor
  * Of what is kept free nobody's archive takes anything; where there is less already,
  * create has warned, and the least of all counts.
  */
-static int measure_room(const struct ws_import *im, const struct ws_spec *spec,
-			struct ws_room *ret, struct ws_err *err)
+static int measure_room(struct ws_import *im, const struct ws_spec *spec,
+			struct ws_err *err)
 {
 	uint64_t left, kept = (uint64_t)(spec->snapshots.min_free_gb * 1e9);
 
 	if (ws_fs_free(im->root->fd, &left) < 0)
 		return ws_fail_errno(err, "look for free space in '%s'", im->root->path);
-	*ret = WS_ROOM_INIT;
-	ret->fd = im->root->fd;
-	ret->floor =
+	im->room = WS_ROOM_INIT;
+	im->room.fd = im->root->fd;
+	im->room.floor =
 		kept > WS_ROOT_LEAST_FREE && left >= kept ? kept : WS_ROOT_LEAST_FREE;
 	return 0;
 }
 
-static int take_tree(struct ws_import *im, const char *prefix, int to, const char *name,
-		     bool (*wanted)(const char *, bool), struct ws_room *room,
-		     struct ws_err *err)
+static int take_tree(struct ws_import *im, struct ws_unpack u, struct ws_err *err)
 {
-	const struct ws_unpack u = { .archive = &im->archive,
-				     .prefix = prefix,
-				     .to = to,
-				     .name = name,
-				     .marks = !strcmp(prefix, WS_SESSION_ARCHIVE_CHANGES),
-				     .wanted = wanted,
-				     .room = room };
-
-	if (!is_named(im, prefix))
+	u.archive = &im->archive;
+	u.room = &im->room;
+	if (!is_named(im, u.prefix))
 		return ws_fail(err, WS_STATE_CORRUPT, "there is no '%s' where it must be",
-			       prefix);
+			       u.prefix);
 	return ws_unpack_tree(&u, &im->next, err);
 }
 
@@ -144,17 +141,17 @@ static void name_pool(const struct ws_archived_repo *r, char ret[PREFIX_MAX])
 /* A pool is a repository, too: what the archive may not say of it is said here. */
 static int finish_pool(int dir, const char *name, struct ws_err *err)
 {
-	static const char *const folders[] = { "objects/info", "objects/pack",
-					       "refs/heads", "refs/tags" };
+	static const char *const inside[] = { "objects/info", "objects/pack",
+					      "refs/heads", "refs/tags" };
 	WS_AUTO_CLOSE int pool = ws_open_dir(dir, name);
 	WS_AUTO(ws_buf) struct ws_buf head = WS_BUF_INIT;
 	WS_AUTO(ws_buf) struct ws_buf config = WS_BUF_INIT;
 
 	if (pool < 0 || fchmod(pool, 0755) < 0)
 		return ws_fail_errno(err, "open an object pool");
-	for (size_t i = 0; i < WS_ARRAY_SIZE(folders); i++)
-		if (ws_mkdirs(pool, folders[i], 0755) < 0)
-			return ws_fail_errno(err, "make '%s' of a pool", folders[i]);
+	for (size_t i = 0; i < WS_ARRAY_SIZE(inside); i++)
+		if (ws_mkdirs(pool, inside[i], 0755) < 0)
+			return ws_fail_errno(err, "make '%s' of a pool", inside[i]);
 	ws_buf_addstr(&head, POOL_HEAD);
 	ws_buf_addstr(&config, POOL_CONFIG);
 	if (ws_write_atomic(pool, "HEAD", &head, false, err) < 0)
@@ -163,32 +160,43 @@ static int finish_pool(int dir, const char *name, struct ws_err *err)
 }
 
 static int take_pool(struct ws_import *im, const struct ws_archived_repo *r,
-		     struct ws_room *room, struct ws_err *err)
+		     struct ws_err *err)
 {
 	char prefix[PREFIX_MAX], name[PREFIX_MAX];
+	const struct ws_unpack pool = { .prefix = prefix,
+					.to = im->rest.fd,
+					.name = name,
+					.wanted = ws_session_archive_pool_has };
 
 	snprintf(prefix, sizeof(prefix), WS_SESSION_ARCHIVE_OBJECTS "/%.200s", r->name);
 	name_pool(r, name);
-	if (take_tree(im, prefix, im->rest.fd, name, ws_session_archive_pool_has, room,
-		      err) < 0)
+	if (take_tree(im, pool, err) < 0)
 		return -1;
 	return finish_pool(im->rest.fd, name, err);
 }
 
-static int take_all(struct ws_import *im, struct ws_room *room, struct ws_err *err)
+static int take_all(struct ws_import *im, struct ws_err *err)
 {
+	const struct ws_unpack trees[] = {
+		{ .prefix = WS_SESSION_ARCHIVE_BASE, .to = im->base.fd, .name = "root" },
+		{ .prefix = WS_SESSION_ARCHIVE_CHANGES,
+		  .to = im->rest.fd,
+		  .name = folders[UPPER],
+		  .marks = true,
+		  .ret_mode = &im->modes[UPPER] },
+		{ .prefix = WS_SESSION_ARCHIVE_HOME,
+		  .to = im->rest.fd,
+		  .name = folders[HOME],
+		  .ret_mode = &im->modes[HOME] },
+	};
 	WS_AUTO(ws_buf) struct ws_buf nothing = WS_BUF_INIT;
 
-	if (take_tree(im, WS_SESSION_ARCHIVE_BASE, im->base.fd, "root", NULL, room, err) <
-		    0 ||
-	    take_tree(im, WS_SESSION_ARCHIVE_CHANGES, im->rest.fd, "upper", NULL, room,
-		      err) < 0 ||
-	    take_tree(im, WS_SESSION_ARCHIVE_HOME, im->rest.fd, "home", NULL, room, err) <
-		    0)
-		return -1;
+	for (size_t i = 0; i < WS_ARRAY_SIZE(trees); i++)
+		if (take_tree(im, trees[i], err) < 0)
+			return -1;
 	for (size_t i = 0; i < im->about.nrepos; i++)
 		if (im->about.repos[i].objects &&
-		    take_pool(im, &im->about.repos[i], room, err) < 0)
+		    take_pool(im, &im->about.repos[i], err) < 0)
 			return -1;
 	if (take_text(im, WS_SESSION_ARCHIVE_END, &nothing, err) < 0)
 		return -1;
@@ -199,13 +207,11 @@ static int take_all(struct ws_import *im, struct ws_room *room, struct ws_err *e
 
 int ws_import_unpack(struct ws_import *im, const struct ws_spec *spec, struct ws_err *err)
 {
-	struct ws_room room;
-
-	if (measure_room(im, spec, &room, err) < 0 ||
+	if (measure_room(im, spec, err) < 0 ||
 	    ws_root_scratch(im->root, "import", im->base.name, &im->base.fd, err) < 0 ||
 	    ws_root_scratch(im->root, "import", im->rest.name, &im->rest.fd, err) < 0)
 		return -1;
-	if (take_all(im, &room, err) < 0)
+	if (take_all(im, err) < 0)
 		return fail_archive(err);
 	if (ws_sync_tree(im->base.fd) < 0 || ws_sync_tree(im->rest.fd) < 0)
 		return ws_fail_errno(err, "sync what was unpacked");
@@ -274,15 +280,37 @@ static int take_repos(const struct ws_import *im, struct ws_session *s,
 	return 0;
 }
 
+/* It can be moved as long as its owner may write to it, and gets its mode then. */
+static int put(const struct ws_import *im, const struct ws_session *s, size_t which,
+	       struct ws_err *err)
+{
+	const char *name = folders[which];
+	WS_AUTO_CLOSE int fd = ws_open_dir(im->rest.fd, name);
+
+	if (fd >= 0 && renameat(im->rest.fd, name, s->dir, name) == 0 &&
+	    fchmod(fd, im->modes[which]) == 0)
+		return 0;
+	return ws_fail_errno(err, "put '%s/%s' in its place", s->path, name);
+}
+
+/* The pools come last: no record names them yet. */
 int ws_import_take(struct ws_import *im, struct ws_session *s, struct ws_err *err)
 {
-	static const char *const folders[] = { "upper", "home" };
-
-	if (publish_base(im, s, err) < 0 || take_repos(im, s, err) < 0)
+	if (publish_base(im, s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < WS_ARRAY_SIZE(folders); i++)
-		if (renameat(im->rest.fd, folders[i], s->dir, folders[i]) < 0)
-			return ws_fail_errno(err, "put '%s/%s' in its place", s->path,
-					     folders[i]);
-	return 0;
+		if (put(im, s, i, err) < 0)
+			return -1;
+	return take_repos(im, s, err);
+}
+
+void ws_import_undo(const struct ws_import *im, const struct ws_session *s)
+{
+	struct ws_err err = WS_ERR_INIT;
+	WS_AUTO_CLOSE int pools = ws_root_dir(im->root, "pools", &err);
+
+	for (size_t i = 0; pools >= 0 && i < s->nrepos; i++)
+		if (s->repos[i].pool &&
+		    ws_root_discard(im->root, pools, s->repos[i].pool, &err) < 0)
+			ws_warn("%s", err.msg);
 }

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/room.h"
 #include "core/archive.h"
 #include "core/root.h"
 #include "core/session.h"
@@ -23,6 +24,8 @@ struct ws_import {
 	struct ws_session_archive about;
 	struct ws_json *spec; /* the archive's */
 	struct ws_scratch base, rest;
+	struct ws_room room;
+	mode_t modes[2]; /* of upper and HOME */
 };
 
 /* clang-format off */
@@ -53,5 +56,7 @@ int ws_import_unpack(struct ws_import *im, const struct ws_spec *spec,
 		     struct ws_err *err);
 /* S, whose folders are there and empty, gets what was unpacked, and stack and repos. */
 int ws_import_take(struct ws_import *im, struct ws_session *s, struct ws_err *err);
+/* That failed, or what came after it: the pools that it has made go. */
+void ws_import_undo(const struct ws_import *im, const struct ws_session *s);
 
 #endif

@@ -208,8 +208,12 @@ static int pop(struct unpacking *k, struct ws_err *err)
 	const struct timespec times[2] = { l->mtime, l->mtime };
 	WS_AUTO_CLOSE int above = k->depth > 1 ? open_above(k) : -1;
 
+	bool told = k->depth == 1 && k->u->ret_mode;
+
+	if (told)
+		*k->u->ret_mode = l->mode;
 	if ((k->depth > 1 && above < 0) || futimens(k->fd, times) < 0 ||
-	    fchmod(k->fd, l->mode) < 0)
+	    (!told && fchmod(k->fd, l->mode) < 0))
 		return ws_fail_errno(err, "finish a folder of the archive");
 	ws_closep(&k->fd);
 	k->fd = ws_steal_fd(&above);

@@ -24,6 +24,7 @@ struct ws_unpack {
 	bool marks;	    /* it is a layer: there may be whiteouts */
 	bool (*wanted)(const char *path, bool folder); /* or NULL: any name */
 	struct ws_room *room;
+	mode_t *ret_mode; /* the topmost folder keeps 0700, and this is to be; or NULL */
 };
 
 /*

@@ -81,7 +81,7 @@ int ws_archive_give_up(struct ws_err *err)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    setrlimit(RLIMIT_CORE, &none) < 0)
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return ws_fail_errno(err, "give up what is not needed");
 #ifdef __SANITIZE_ADDRESS__ /* its shadow is larger, and it opens files */
 	(void)memory;

@@ -192,7 +192,7 @@ unpack_image() { umoci unpack --rootless --image "$1:t" "$2" >"$T/umoci.log" 2>&
 @test "the helper has nothing but its descriptors: no file, no program, few system calls" {
 	local helper pid
 	helper=$(ws features | jq -r .libexec)/wsiso-archive
-	if grep -q asan <(ldd "$helper"); then skip "not with the sanitizers, which need more"; fi
+	if grep -q __asan_init "$helper"; then skip "not with the sanitizers, which need more"; fi
 	mkfifo "$T/in"
 	"$helper" read <"$T/in" >"$T/out" 2>&1 3>&- &
 	pid=$!
