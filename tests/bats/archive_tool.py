@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """archive_tool.py list: the names of all cases.
 archive_tool.py CASE IN OUT OUTSIDE: a session's archive (tar), spoiled in one way that
-somebody may hope leads to the folder OUTSIDE, or makes a session that is none."""
+somebody may hope leads to the folder OUTSIDE, or makes a session that is none.
+archive_tool.py all IN OUT OUTSIDE: each case, in the file of that name in the folder OUT."""
 import io
 import json
 import sys
@@ -153,11 +154,7 @@ def spec_network(entries, _):
     entries[at(entries, "config.json")] = entry("config.json", data=spec.encode())
 
 
-def main():
-    if sys.argv[1] == "list":
-        print("\n".join(sorted(CASES)))
-        return
-    name, source, target, outside = sys.argv[1:]
+def spoil(name, source, target, outside):
     with tarfile.open(source) as tar:
         entries = [(m, tar.extractfile(m).read() if m.isreg() else b"") for m in tar]
     CASES[name](entries, outside)
@@ -167,6 +164,17 @@ def main():
             tar.addfile(info)
             tar.fileobj.write(data + bytes(-len(data) % 512))
             tar.offset += len(data) + -len(data) % 512
+
+
+def main():
+    if sys.argv[1] == "list":
+        print("\n".join(sorted(CASES)))
+        return
+    name, source, target, outside = sys.argv[1:]
+    for case_name in sorted(CASES) if name == "all" else ():
+        spoil(case_name, source, target + "/" + case_name, outside)
+    if name != "all":
+        spoil(name, source, target, outside)
 
 
 main()

@@ -124,14 +124,14 @@ nothing_left() { # of an import that was refused, in a root that was empty
 @test "no spoiled archive reaches outside, or makes a session (F058)" {
 	local name n=0
 	exported
-	mkdir "$T/outside"
+	mkdir "$T/outside" "$T/spoiled"
 	echo SECRET >"$T/outside/secret"
 	chmod 700 "$T/outside"
 	find "$T/outside" -printf '%p %m %T@ %n\n' >"$T/before"
 	new_root "$T/other"
+	"$PYTHON" "$HELPERS/archive_tool.py" all "$T/a.tar" "$T/spoiled" "$T/outside"
 	for name in $("$PYTHON" "$HELPERS/archive_tool.py" list); do
-		"$PYTHON" "$HELPERS/archive_tool.py" "$name" "$T/a.tar" "$T/b.tar" "$T/outside"
-		refute ws create n1 --from "$T/b.tar" >"$T/log" 2>&1 || {
+		refute ws create n1 --from "$T/spoiled/$name" >"$T/log" 2>&1 || {
 			echo "taken: $name"
 			return 1
 		}
