@@ -245,15 +245,14 @@ static int print(const struct exporting *x, struct ws_err *err)
 	ws_jsonw_u64(&w, "bytes", r->bytes);
 	ws_jsonw_end(&w, '}');
 	print_left_out(x, &w);
+	ws_jsonw_u64(&w, "left_out_more", x->report.left - x->report.n);
 	ws_jsonw_end(&w, '}');
 	ws_jsonw_done(&w);
 	return ws_out_write(&out, err);
 }
 
-static size_t warn(const struct exporting *x)
+static void warn(const struct exporting *x)
 {
-	size_t lost = 0;
-
 	for (size_t i = 0; i < x->report.n; i++) {
 		const struct ws_left *l = &x->report.v[i];
 		WS_AUTO(ws_buf) struct ws_buf name = WS_BUF_INIT;
@@ -261,24 +260,27 @@ static size_t warn(const struct exporting *x)
 		ws_path_quote(&name, l->path);
 		ws_warn("%s leaves out %s: %s", x->format->what, ws_buf_str(&name),
 			l->why);
-		lost += l->lost;
 	}
+	if (x->report.left > x->report.n)
+		ws_warn("%s leaves out %llu more", x->format->what,
+			(unsigned long long)(x->report.left - x->report.n));
 	if (x->report.running)
 		ws_warn("commands of session '%s' were running: what they wrote meanwhile "
 			"may be there in part",
 			x->id);
-	return lost;
 }
 
 static int finish(const struct exporting *x, struct ws_err *err)
 {
-	size_t lost = warn(x);
+	unsigned long long lost = x->report.lost;
 
+	warn(x);
 	if (x->json && print(x, err) < 0)
 		return -1;
 	if (!lost)
 		return 0;
-	ws_fail(err, WS_IO, "%s is not complete: %zu of the session's files are left out",
+	ws_fail(err, WS_IO,
+		"%s is not complete: %llu of the session's files are left out",
 		x->format->what, lost);
 	return ws_hint(err, "the warnings above say which and why");
 }

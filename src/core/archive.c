@@ -14,6 +14,7 @@
 
 #define HELPER PKGLIBEXECDIR "/wsiso-archive"
 #define COMPLAINT_MAX 4096
+#define LAST_WORDS_MS 2000
 
 void ws_archive_release(struct ws_archive *a)
 {
@@ -102,13 +103,22 @@ static int fail_as_told(const struct ws_archive *a, int status, struct ws_err *e
 	return ws_fail(err, kind, "%.400s", ws_buf_str(&shown));
 }
 
+/* One that tells nonsense may have been taken over, and wait for ever. */
+static bool ends_soon(pid_t pid)
+{
+	WS_AUTO_CLOSE int fd = ws_pidfd_open(pid);
+
+	return fd >= 0 && ws_pidfd_gone(fd, LAST_WORDS_MS);
+}
+
 /* The line is broken, or what came over it no stream: mostly it has a reason to give. */
 static int fail_line(struct ws_archive *a, struct ws_err *err)
 {
 	int error = errno, status = 0;
 
 	ws_closep(&a->line);
-	if (error != EPIPE && error != EPROTO && error != ECONNRESET)
+	if ((error != EPIPE && error != EPROTO && error != ECONNRESET) ||
+	    !ends_soon(a->pid))
 		kill(a->pid, SIGKILL);
 	if (ws_wait(a->pid, &status) == 0)
 		a->pid = 0;

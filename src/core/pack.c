@@ -42,6 +42,10 @@ void ws_export_report_release(struct ws_export_report *r)
 void ws_export_leave(struct ws_export_report *r, const char *path, const char *why,
 		     bool lost)
 {
+	r->left++;
+	r->lost += lost;
+	if (r->n == WS_LEFT_MAX)
+		return;
 	if ((r->n & (r->n + 1)) == 0)
 		r->v = ws_grow(r->v, 2 * r->n + 1, sizeof(*r->v));
 	r->v[r->n++] =

@@ -18,9 +18,12 @@ struct ws_left {
 	bool lost;	 /* somebody's work is not in the archive */
 };
 
+#define WS_LEFT_MAX 1000
+
 struct ws_export_report {
 	struct ws_left *v;
-	size_t n;
+	size_t n;	     /* WS_LEFT_MAX at most: a session could make any number */
+	uint64_t left, lost; /* of all */
 	uint64_t files, folders, links, fifos, deleted;
 	uint64_t bytes; /* of files, holes included */
 	bool running;	/* commands were: what they wrote meanwhile may be torn */

@@ -10,6 +10,7 @@
 
 #define FORMAT "wsiso-session"
 #define REPOS_MAX 256
+#define VERSION_MAX 64
 #define HEX "0123456789abcdef"
 
 static const struct ws_json_field fields[] = {
@@ -147,6 +148,8 @@ int ws_session_archive_parse(const struct ws_buf *text, struct ws_session_archiv
 		return -1;
 	if (ret->id && !ws_spec_rule_holds(&WS_RULE_NAME, ret->id))
 		return ws_fail(err, WS_STATE_CORRUPT, "its 'id' is no session's");
+	if (ret->wsiso && strlen(ret->wsiso) > VERSION_MAX)
+		return ws_fail(err, WS_STATE_CORRUPT, "its 'wsiso' is no version");
 	return parse_repos(doc, ret, err);
 }
 
@@ -157,15 +160,18 @@ static bool is_hex(const char *s, size_t n)
 	return strspn(s, HEX) == n && !s[n];
 }
 
-/* "pack-ID.pack" and what belongs to it. */
+/* "pack-NAME.pack" and what belongs to it, as wsiso-git takes them into a pool. */
 static bool is_pack(const char *name)
 {
-	static const char *const ends[] = { ".pack", ".idx", ".rev", ".bitmap" };
+	static const char *const ends[] = { ".pack",   ".idx",	    ".rev",
+					    ".bitmap", ".promisor", ".mtimes" };
+	const char *end = strrchr(name, '.');
 
-	if (!ws_text_starts(name, "pack-") || strspn(name + 5, HEX) != 40)
+	if (!ws_text_starts(name, "pack-") || strchr(name, '/') || !end ||
+	    end == name + strlen("pack-"))
 		return false;
 	for (size_t i = 0; i < WS_ARRAY_SIZE(ends); i++)
-		if (!strcmp(name + 45, ends[i]))
+		if (!strcmp(end, ends[i]))
 			return true;
 	return false;
 }

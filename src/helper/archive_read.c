@@ -130,6 +130,14 @@ static const char *wrong_about(struct archive_entry *h)
 	return NULL;
 }
 
+/* Compressed once, or not at all: more layers make endless work of a few bytes. */
+static int check_filters(struct reader *r, struct ws_err *err)
+{
+	if (archive_filter_count(r->tar) <= 2) /* the last one is the file itself */
+		return 0;
+	return ws_fail(err, WS_IO, "the archive is compressed more than once");
+}
+
 static int read_head(struct reader *r, struct archive_entry *h, struct ws_err *err)
 {
 	const char *path = archive_entry_pathname(h);
@@ -206,7 +214,7 @@ int ws_archive_read(struct ws_err *err)
 	/* a warning is about a name that is no UTF-8, and such there are */
 	while ((rc = archive_read_next_header(r.tar, &h)) == ARCHIVE_OK ||
 	       rc == ARCHIVE_WARN) {
-		if (read_head(&r, h, err) < 0)
+		if (check_filters(&r, err) < 0 || read_head(&r, h, err) < 0)
 			return -1;
 		if (ws_entry_send(STDOUT_FILENO, &r.e) < 0)
 			return ws_fail_errno(err, "pass the archive on");

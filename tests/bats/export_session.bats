@@ -51,6 +51,19 @@ nothing_left() { # of an import that was refused, in a root that was empty
 	grep -q "from an archive of $ID" "$ROOT/journal.jsonl"
 }
 
+@test "packs of any name travel" {
+	new_repo "$T/app"
+	hgit -C "$T/app" repack -adq
+	(cd "$T/app/.git/objects/pack" && for f in pack-*; do mv "$f" "pack-mine.${f##*.}"; done)
+	spec "$T/s.json" "$(repo_spec "$T/app" app)"
+	ws create "$ID" --spec "$T/s.json"
+	in_session git log --format=%H >"$T/log"
+	ws export "$ID" --format session -o "$T/a"
+	new_root "$T/other"
+	ws create n1 --from "$T/a"
+	diff "$T/log" <(ws exec n1 -- git log --format=%H)
+}
+
 @test "what came can be forked, exported again and deleted" {
 	exported '{"subagent_isolation": "isolated"}'
 	new_root "$T/other"
@@ -165,6 +178,8 @@ nothing_left() { # of an import that was refused, in a root that was empty
 	echo garbage >"$T/g"
 	[ "$(kind_of create n1 --from "$T/g")" = io ]
 	[ "$(kind_of create n1 --from /dev/null)" = io ]
+	gzip -c "$T/a.tar" | gzip -c >"$T/g"
+	[ "$(kind_of create n1 --from "$T/g")" = io ]
 }
 
 @test "one that was cut off anywhere is refused" {
@@ -229,17 +244,17 @@ nothing_left() { # of an import that was refused, in a root that was empty
 	[ "$(in_session cat src/only)" = only ]
 }
 
-@test "10,000 folders deep, names of any bytes, modes and a sparse gigabyte arrive" {
+@test "thousands of folders deep, names of any bytes, modes and a sparse gigabyte arrive" {
 	new_session
 	in_session "$PYTHON" -c '
-import os
+import os, sys
 os.makedirs("m/000"); open("m/000/f", "w").write("1"); os.chmod("m/000/f", 0); os.chmod("m", 0)
 fd = os.open("sparse", os.O_CREAT | os.O_WRONLY); os.truncate(fd, 1 << 30); os.pwrite(fd, b"mid", 1 << 29)
 open(b"\xff\n\"", "w").write("x"); os.mkdir("sg"); os.chmod("sg", 0o2775); open("sg/f", "w")
 open(".wh.x", "w").write("no whiteout")
-for i in range(10000):
+for i in range(int(sys.argv[1])):
     os.mkdir("x"); os.chdir("x")
-open("end", "w").write("1")'
+open("end", "w").write("1")' "$(long 2500 10000)"
 	ws diff "$ID" | sha256sum >"$T/want"
 	timeout "$((60 * SLOW))" "$WSISO" --root "$ROOT" export "$ID" --format session -o "$T/a"
 	new_root "$T/other"

@@ -74,9 +74,12 @@ static void facts_of_a_round(void)
 
 static void facts_of_pools(void)
 {
-	static const char *const files[] = { "packed-refs", "shallow", "objects/ab/" ID38,
+	static const char *const files[] = { "packed-refs",
+					     "shallow",
+					     "objects/ab/" ID38,
 					     "objects/pack/pack-ab" ID38 ".pack",
-					     "objects/pack/pack-ab" ID38 ".idx" };
+					     "objects/pack/pack-ab" ID38 ".idx",
+					     "objects/pack/pack-mine.1.pack" };
 	static const char *const folders[] = { "objects", "objects/ab", "objects/pack" };
 	static const char *const neither[] = {
 		"",
