@@ -112,13 +112,13 @@ layer_shows() {
 		sleep "$(printf '%d.%03d' $((took * (i % 8 + 1) / 8000)) $((took * (i % 8 + 1) / 8 % 1000)))"
 		kill -KILL "$BG" 2>/dev/null || true
 		wait "$BG" 2>/dev/null || true
-		if [ "$(kind_of state n1)" = session-missing ]; then
-			ws gc >/dev/null
-		else
+		if [ "$(kind_of state n1)" != session-missing ]; then
 			ws exec n1 -- grep -qx 200 f200
 			made=$((made + 1))
 			ws delete -f n1
 		fi
+		# it may have been made, and killed before its scratch folder was gone
+		ws gc >/dev/null
 		[ -z "$(find "$ROOT"/tmp "$ROOT"/layers "$ROOT"/trash -mindepth 1 2>/dev/null)" ] || {
 			find "$ROOT"/tmp "$ROOT"/layers "$ROOT"/trash -mindepth 1 -maxdepth 2
 			return 1
