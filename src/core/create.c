@@ -12,6 +12,7 @@
 #include "base/jsonw.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "base/tree.h"
 #include "core/binds.h"
 #include "core/fork.h"
@@ -43,6 +44,7 @@ struct making {
 	struct ws_import import;
 	int lock;
 	bool fresh; /* its folder is new, and ours */
+	bool given; /* with --from: the spec is this host's, not the archive's */
 };
 
 static void making_release(struct making *m)
@@ -130,28 +132,47 @@ static int read_child_spec(struct making *m, struct ws_err *err)
 			    "\"isolated\"");
 }
 
-/* One that a killed import has left was an archive's, and nobody's of this host. */
+static void spec_digest(const struct ws_buf *text, char ret[WS_SHA256_HEX])
+{
+	struct ws_sha256 sum;
+
+	ws_sha256_init(&sum);
+	ws_sha256_update(&sum, ws_buf_str(text), text->len);
+	ws_sha256_hex(&sum, ret);
+}
+
+/*
+ * Whose is the config.json in the session's folder? That which a killed import has put
+ * there is an archive's, and its mark knows it by its digest; all else is the caller's.
+ */
 static bool has_spec(const struct making *m, const char *path)
 {
-	WS_AUTO_CLOSE int dir = -1;
+	WS_AUTO_CLOSE int dir = open(m->s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	WS_AUTO(ws_buf) struct ws_buf mark = WS_BUF_INIT;
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	char digest[WS_SHA256_HEX];
 
 	if (!spec_is_ours(m))
 		return true;
 	if (faccessat(AT_FDCWD, path, F_OK, 0) < 0 && errno == ENOENT)
 		return false;
-	dir = open(m->s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 || !ws_session_is_half_made(dir);
+	if (dir < 0 || ws_session_read_mark(dir, &mark) < 0 || !mark.len ||
+	    ws_read_file(dir, SPEC_FILE, WS_JSON_MAX_SIZE, &text) < 0)
+		return true;
+	spec_digest(&text, digest);
+	return strcmp(digest, ws_buf_str(&mark)) != 0;
 }
 
 /* What the archive says of itself has to be known before. */
 static int read_import_spec(struct making *m, struct ws_err *err)
 {
 	WS_AUTO_FREE char *path = spec_path(m);
-	bool none = !has_spec(m, path);
 
+	m->given = has_spec(m, path);
 	if (ws_import_open(m->root, m->opts->from, &m->import, err) < 0)
 		return -1;
-	return ws_import_spec(&m->import, none ? NULL : path, &m->doc, &m->s.spec, err);
+	return ws_import_spec(&m->import, m->given ? path : NULL, &m->doc, &m->s.spec,
+			      err);
 }
 
 static int read_spec(struct making *m, struct ws_err *err)
@@ -431,17 +452,23 @@ static void keep_repos(struct making *m)
 	}
 }
 
+static void write_spec(const struct making *m, struct ws_buf *text)
+{
+	struct ws_jsonw w;
+
+	ws_jsonw_init(&w, text, true);
+	ws_jsonw_value(&w, NULL, m->doc);
+	ws_jsonw_done(&w);
+}
+
 /* The spec stays with the session: as given, or as it stands there already. */
 static int keep_spec(struct making *m, struct ws_err *err)
 {
 	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
 	WS_AUTO_CLOSE int fd = -1;
-	struct ws_jsonw w;
 
 	if (!spec_is_ours(m) || m->parent || m->opts->from) {
-		ws_jsonw_init(&w, &text, true);
-		ws_jsonw_value(&w, NULL, m->doc);
-		ws_jsonw_done(&w);
+		write_spec(m, &text);
 		/* its name is on the disk with the record's, which comes next */
 		if (ws_write_atomic(m->s.dir, SPEC_FILE, &text, false, err) < 0)
 			return -1;
@@ -466,24 +493,31 @@ static int commit(struct making *m, const char *status, struct ws_err *err)
 
 static int make_child(struct making *m, struct ws_err *err)
 {
-	if (ws_session_mark(m->s.dir, true) < 0)
+	if (ws_session_mark(m->s.dir, "") < 0)
 		return ws_fail_errno(err, "mark '%s'", m->s.path);
 	if (ws_fork_take(&m->fork, &m->s, err) < 0 || make_folders(m, err) < 0 ||
 	    ws_fork_branches(&m->fork, &m->s, err) < 0 || commit(m, "created", err) < 0)
 		return -1;
-	ws_session_mark(m->s.dir, false);
+	ws_session_mark(m->s.dir, NULL);
 	return 0;
 }
 
 /* All of it is there already, under other names. */
 static int make_import(struct making *m, struct ws_err *err)
 {
-	if (ws_session_mark(m->s.dir, true) < 0)
+	WS_AUTO(ws_buf) struct ws_buf text = WS_BUF_INIT;
+	char digest[WS_SHA256_HEX] = "";
+
+	if (!m->given) {
+		write_spec(m, &text);
+		spec_digest(&text, digest);
+	}
+	if (ws_session_mark(m->s.dir, digest) < 0)
 		return ws_fail_errno(err, "mark '%s'", m->s.path);
 	if (make_folders(m, err) < 0 || ws_import_take(&m->import, &m->s, err) < 0 ||
 	    commit(m, "created", err) < 0)
 		return -1;
-	ws_session_mark(m->s.dir, false);
+	ws_session_mark(m->s.dir, NULL);
 	return 0;
 }
 

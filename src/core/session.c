@@ -22,6 +22,7 @@
 #define USED_FILE "used"
 #define SEEN_FILE "seen"
 #define MARK_FILE "making"
+#define MARK_MAX 4096
 #define STATE_MAX (4u << 20)
 #define MUTEX_TIMEOUT_MS 15000
 
@@ -443,14 +444,21 @@ int ws_session_save_after(const struct ws_session *s, struct ws_unsynced *before
 	return ws_write_after(s->dir, STATE_FILE, &text, before, err);
 }
 
-int ws_session_mark(int dir, bool begun)
+int ws_session_mark(int dir, const char *text)
 {
 	WS_AUTO_CLOSE int fd = -1;
 
-	if (!begun)
+	if (!text)
 		return unlinkat(dir, MARK_FILE, 0);
-	fd = openat(dir, MARK_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return fd < 0 ? -1 : 0;
+	fd = openat(dir, MARK_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	return fd < 0 ? -1 : ws_write_all(fd, text, strlen(text));
+}
+
+int ws_session_read_mark(int dir, struct ws_buf *ret)
+{
+	return ws_session_is_half_made(dir) ? ws_read_file(dir, MARK_FILE, MARK_MAX, ret)
+					    : -1;
 }
 
 bool ws_session_is_half_made(int dir)

@@ -117,10 +117,12 @@ int ws_session_save_after(const struct ws_session *s, struct ws_unsynced *before
 /*
  * A child has files of ours in its upper before it has a record. Its maker says so by a
  * mark; as long as that is there, and no sandbox was ever started in the folder, nothing
- * in it is anybody's work. BEGUN: the mark comes, or goes.
+ * in it is anybody's work. The mark comes, with TEXT in it, or, NULL, goes.
  */
-int ws_session_mark(int dir, bool begun);
+int ws_session_mark(int dir, const char *text);
 bool ws_session_is_half_made(int dir);
+/* What the mark of one that is half made says; -1: there is none. */
+int ws_session_read_mark(int dir, struct ws_buf *ret);
 /* Records use: a time stamp on a file that only wsiso can write. */
 void ws_session_touch(const struct ws_session *s);
 /* ns since 1970 of the last use. */

@@ -211,12 +211,33 @@ nothing_left() { # of an import that was refused, in a root that was empty
 	expect_status 1 ws create like --spec "$ROOT/sessions/came/config.json"
 	ws create child --parent came
 	[ "$(ws exec child -- cat README.md)" = "$(ws exec came -- cat README.md)" ]
-	# a folder that a killed one has left: its spec is not this host's
-	mkdir -p "$ROOT/sessions/left"
-	jq '.sandbox.seccomp = "off"' "$ROOT/sessions/came/config.json" >"$ROOT/sessions/left/config.json"
-	touch "$ROOT/sessions/left/making"
-	ws create left --from "$T/a.tar"
-	[ "$(jq -r '.sandbox.seccomp' "$ROOT/sessions/left/config.json")" != off ]
+	# a folder that a killed one has left: its spec is not this host's, unless it is
+	for whose in archive caller; do
+		mkdir -p "$ROOT/sessions/$whose"
+		jq '.sandbox.hostname = "left"' "$ROOT/sessions/came/config.json" >"$ROOT/sessions/$whose/config.json"
+		touch "$ROOT/sessions/$whose/making"
+	done
+	sha256sum <"$ROOT/sessions/archive/config.json" | cut -c1-64 | tr -d '\n' >"$ROOT/sessions/archive/making"
+	ws create archive --from "$T/a.tar"
+	ws create caller --from "$T/a.tar"
+	[ "$(ws exec caller -- hostname)" = left ]
+	[ "$(ws exec archive -- hostname)" != left ]
+}
+
+@test "a create --from that fails keeps what the caller said for the next try" {
+	new_session
+	ws export "$ID" --format session -o "$T/a.tar"
+	new_root "$T/other"
+	mkdir -p "$ROOT/sessions/again" "$ROOT/pools"
+	echo '{"sandbox": {"hostname": "mine", "seccomp": "enforce"}, "annotations": {"tenant": "a"}}' \
+		>"$ROOT/sessions/again/config.json"
+	chmod 500 "$ROOT/pools"
+	refute ws create again --from "$T/a.tar"
+	chmod 700 "$ROOT/pools"
+	ws create again --from "$T/a.tar"
+	[ "$(ws exec again -- hostname)" = mine ]
+	[ "$(state_of again .annotations.tenant)" = a ]
+	[ "$(jq -r .sandbox.seccomp "$ROOT/sessions/again/config.json")" = enforce ]
 }
 
 @test "a create --from that is killed leaves nothing that is seen, and the next one sweeps it" {
