@@ -18,6 +18,9 @@ static const char script[] =
 	"export GIT_EDITOR=: GIT_TERMINAL_PROMPT=0\n"
 	"g() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false "
 	"-c commit.gpgSign=false -c gc.auto=0 -c maintenance.auto=false \"$@\"; }\n"
+	/* who is killed below leaves a lock of git's: none is taken for nothing */
+	"left=$(g --no-optional-locks status --porcelain) || exit\n"
+	"[ -n \"$left\" ] || exit 0\n"
 	"g add -A || exit\n"
 	"g diff --cached --quiet || g commit -q --no-verify --no-gpg-sign -m \"$2\"\n";
 
